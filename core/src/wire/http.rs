@@ -1,0 +1,212 @@
+//! Requests and responses as plain data, so that routing, caps and the order of checks are decided here.
+
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use core::fmt;
+
+/// A request method; every method the contract does not name is kept as [`Method::Other`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Method {
+    Get,
+    Head,
+    Post,
+    Put,
+    Delete,
+    Other,
+}
+
+impl Method {
+    /// Reads a method name, which is case-sensitive.
+    pub fn parse(name: &str) -> Self {
+        match name {
+            "GET" => Self::Get,
+            "HEAD" => Self::Head,
+            "POST" => Self::Post,
+            "PUT" => Self::Put,
+            "DELETE" => Self::Delete,
+            _ => Self::Other,
+        }
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+            Self::Other => "OTHER",
+        }
+    }
+}
+
+/// Header fields in the order they came, names in lower case.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Headers(Vec<(String, String)>);
+
+/// Header fields whose value is a credential and never printed.
+const CREDENTIALS: [&str; 2] = ["authorization", "proxy-authorization"];
+
+impl Headers {
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Adds a field; the name is put into lower case.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.push(name, value);
+        self
+    }
+
+    pub fn push(&mut self, name: &str, value: &str) {
+        self.0.push((name.to_ascii_lowercase(), value.to_owned()));
+    }
+
+    /// The first value of a field.
+    pub fn first(&self, name: &str) -> Option<&str> {
+        self.0
+            .iter()
+            .find(|(field, _)| field.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// Every value of a field, in order.
+    pub fn all<'h>(&'h self, name: &'h str) -> impl Iterator<Item = &'h str> + use<'h> {
+        self.0
+            .iter()
+            .filter(move |(field, _)| field.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl fmt::Debug for Headers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map()
+            .entries(self.iter().map(|(name, value)| {
+                (name, if CREDENTIALS.contains(&name) { "<secret>" } else { value })
+            }))
+            .finish()
+    }
+}
+
+/// A body as its reader found it: read to the route's cap plus one byte, never further.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Body {
+    Whole(Vec<u8>),
+    /// Longer than the route's cap.
+    Oversized,
+    /// Cut off by the peer, or announced in an encoding that it is not in.
+    Unreadable,
+}
+
+impl Body {
+    pub const EMPTY: Self = Self::Whole(Vec::new());
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(bytes) => write!(f, "{} bytes", bytes.len()),
+            Self::Oversized => f.write_str("oversized"),
+            Self::Unreadable => f.write_str("unreadable"),
+        }
+    }
+}
+
+/// A request. Neither its credentials nor its body are printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub method: Method,
+    /// As received or sent, percent-encoded, without the query.
+    pub path: String,
+    /// What follows the question mark, as received.
+    pub query: Option<String>,
+    pub headers: Headers,
+    pub body: Body,
+}
+
+/// A response. Its body is not printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Response {
+    pub status: u16,
+    pub headers: Headers,
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// An answer without a body.
+    pub const fn empty(status: u16) -> Self {
+        Self { status, headers: Headers::new(), body: Vec::new() }
+    }
+
+    /// An answer in JSON; `text` is followed by one newline.
+    pub fn json(status: u16, mut text: Vec<u8>) -> Self {
+        text.push(b'\n');
+        Self {
+            status,
+            headers: Headers::new().with("content-type", "application/json"),
+            body: text,
+        }
+    }
+
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.headers.push(name, value);
+        self
+    }
+
+    pub const fn is_success(&self) -> bool {
+        self.status >= 200 && self.status < 300
+    }
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Response({}, {:?}, {} bytes)", self.status, self.headers, self.body.len())
+    }
+}
+
+/// Replaces each `%XX` by its byte; `None` where an escape is broken or the result is not UTF-8.
+pub fn percent_decode(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        out.push(match byte {
+            b'%' => hex_digit(bytes.next()?)? << 4 | hex_digit(bytes.next()?)?,
+            _ => byte,
+        });
+    }
+    String::from_utf8(out).ok()
+}
+
+/// Escapes all but the unreserved characters of RFC 3986, so that the text is one path segment.
+pub fn percent_encode(text: &str) -> String {
+    const DIGITS: [u8; 16] = *b"0123456789ABCDEF";
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte))
+            }
+            _ => {
+                out.push('%');
+                out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+                out.push(char::from(DIGITS[usize::from(byte & 15)]));
+            }
+        }
+    }
+    out
+}
+
+const fn hex_digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    }
+}

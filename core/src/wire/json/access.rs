@@ -1,0 +1,146 @@
+//! Walking through arrays and objects; duplicates end the walk, and a fault learns where it happened.
+
+use alloc::{borrow::Cow, collections::BTreeSet};
+
+use serde::{
+    Deserializer,
+    de::{DeserializeSeed, MapAccess, SeqAccess, Visitor, value::CowStrDeserializer},
+};
+
+use super::{Fault, Kind, door::Door};
+
+#[derive(Debug)]
+pub(super) struct Elements<'d, 't> {
+    door: &'d mut Door<'t>,
+    index: usize,
+    done: bool,
+}
+
+impl<'d, 't> Elements<'d, 't> {
+    pub(super) fn open(door: &'d mut Door<'t>) -> Result<Self, Fault> {
+        door.lexer.open(b'[')?;
+        Ok(Self { door, index: 0, done: false })
+    }
+}
+
+impl<'t> SeqAccess<'t> for Elements<'_, 't> {
+    type Error = Fault;
+
+    fn next_element_seed<S: DeserializeSeed<'t>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Fault> {
+        if self.done || self.door.lexer.take_if(b']') {
+            if !self.done {
+                self.door.lexer.close();
+            }
+            self.done = true;
+            return Ok(None);
+        }
+        if self.index > 0 {
+            self.door.lexer.take(b',')?;
+        }
+        let value = seed.deserialize(&mut *self.door).map_err(|fault| fault.at(self.index))?;
+        self.index += 1;
+        Ok(Some(value))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Members<'d, 't> {
+    door: &'d mut Door<'t>,
+    /// Members whose null is the same as absence.
+    known: &'static [&'static str],
+    seen: BTreeSet<Cow<'t, str>>,
+    current: Cow<'t, str>,
+    done: bool,
+}
+
+impl<'d, 't> Members<'d, 't> {
+    pub(super) fn open(
+        door: &'d mut Door<'t>,
+        known: &'static [&'static str],
+    ) -> Result<Self, Fault> {
+        door.lexer.open(b'{')?;
+        Ok(Self { door, known, seen: BTreeSet::new(), current: Cow::Borrowed(""), done: false })
+    }
+
+    fn name(&mut self) -> Result<Option<Cow<'t, str>>, Fault> {
+        if self.done || self.door.lexer.take_if(b'}') {
+            if !self.done {
+                self.door.lexer.close();
+            }
+            self.done = true;
+            return Ok(None);
+        }
+        if !self.seen.is_empty() {
+            self.door.lexer.take(b',')?;
+        }
+        let name = self.door.lexer.string()?;
+        self.door.lexer.take(b':')?;
+        if !self.seen.insert(name.clone()) {
+            return Err(Fault::new(Kind::Duplicate).within(&name));
+        }
+        Ok(Some(name))
+    }
+}
+
+impl<'t> MapAccess<'t> for Members<'_, 't> {
+    type Error = Fault;
+
+    fn next_key_seed<S: DeserializeSeed<'t>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Fault> {
+        while let Some(name) = self.name()? {
+            if self.known.contains(&&*name) && self.door.lexer.peek() == Some(b'n') {
+                self.door.lexer.literal("null")?;
+                continue;
+            }
+            self.current = name.clone();
+            return seed.deserialize(Name(name)).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'t>>(&mut self, seed: S) -> Result<S::Value, Fault> {
+        seed.deserialize(&mut *self.door).map_err(|fault| fault.within(&self.current))
+    }
+}
+
+/// A member name, already taken from the text.
+struct Name<'t>(Cow<'t, str>);
+
+impl<'t> Deserializer<'t> for Name<'t> {
+    type Error = Fault;
+
+    fn deserialize_any<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Fault> {
+        match self.0 {
+            Cow::Borrowed(name) => visitor.visit_borrowed_str(name),
+            Cow::Owned(name) => visitor.visit_string(name),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'t>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'t>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        CowStrDeserializer::new(self.0).deserialize_enum(name, variants, visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        <V: Visitor<'t>>
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        seq tuple tuple_struct map struct identifier ignored_any
+    }
+}

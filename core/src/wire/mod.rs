@@ -1,0 +1,19 @@
+//! What crosses the network, the disk and the local socket; one file a resource, in the specification's order.
+//!
+//! Bytes become types once, through [`json::decode_strict`] or [`json::decode_tolerant`], and types become bytes
+//! once, through [`json::encode`]. Only this module derives serde.
+
+pub mod bearer;
+pub mod call;
+pub mod execution;
+pub mod grammar;
+pub mod heartbeat;
+pub mod http;
+pub mod identity;
+pub mod json;
+pub mod local;
+pub mod problem;
+pub mod register;
+pub mod rotation;
+pub mod snapshot;
+pub mod timestamp;

@@ -1,0 +1,211 @@
+//! The desired-state snapshot: eight members, all always written, null where a block is not populated.
+//!
+//! A member that is left out is read as its empty value, so that one type serves `POST /test/configure-state`
+//! (strict) and the pull (tolerant). Times and raw values are passed on as they came.
+//!
+//! Specification: "State snapshot", "Session entry" and "GET /v1/nodes/{id}/state".
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use super::{execution::Execution, grammar::Name, json::Raw, timestamp::Spelled};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Snapshot {
+    pub peers: Vec<Peer>,
+    /// An opaque object: the set of states may grow.
+    pub reachability: Option<Raw>,
+    pub policy: Option<Policy>,
+    pub bridge: Option<Bridge>,
+    pub state: Option<Entries>,
+    pub reports: Option<Entries>,
+    pub executions: Vec<Execution>,
+    /// `None` is "not populated" and no signal to tear anything down; an empty list is.
+    pub sessions: Option<Vec<Session>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Peer {
+    pub node_id: Name,
+    pub mesh_ip: String,
+    pub public_key: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub fallback_endpoint: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Policy {
+    pub revision_id: Name,
+    /// An opaque comparison key.
+    pub fingerprint: String,
+    pub rules: Vec<Rule>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rule {
+    pub action: String,
+    pub protocol: String,
+    pub source_cidr: String,
+    pub destination_cidr: String,
+    /// Present if and only if the protocol is tcp or udp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ports: Option<Ports>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ports {
+    pub from: u16,
+    pub to: u16,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bridge {
+    pub relay: Option<Relay>,
+    pub user_access: Option<UserAccess>,
+    pub ingress: Option<Ingress>,
+    pub site_to_site: Option<SiteToSite>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Relay {
+    pub sessions: Vec<RelaySession>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RelaySession {
+    pub session_id: Name,
+    pub peer_a_id: Name,
+    pub peer_a_endpoint: String,
+    pub peer_b_id: Name,
+    pub peer_b_endpoint: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Spelled>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UserAccess {
+    pub enabled: bool,
+    pub interface_name: Name,
+    pub listen_port: u16,
+    pub peers: Vec<UserPeer>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UserPeer {
+    pub public_key: String,
+    pub allowed_ips: Vec<String>,
+    pub label: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ingress {
+    pub enabled: bool,
+    pub rules: Vec<IngressRule>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IngressRule {
+    pub rule_id: Name,
+    pub listen_port: u16,
+    pub target_addr: String,
+    pub mode: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SiteToSite {
+    pub enabled: bool,
+    pub tunnels: Vec<Tunnel>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tunnel {
+    pub tunnel_id: Name,
+    pub remote_endpoint: String,
+    pub remote_public_key: String,
+    pub local_subnets: Vec<String>,
+    pub remote_subnets: Vec<String>,
+    pub interface_name: Name,
+    pub listen_port: u16,
+}
+
+/// A `state` or `reports` block.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Entries {
+    pub metadata: Vec<Entry>,
+    pub data: Vec<Entry>,
+    pub reports: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Entry {
+    pub key: Name,
+    /// Opaque.
+    pub value: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub workload_tag: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Session {
+    pub session_id: Name,
+    pub jti: Name,
+    pub kind: String,
+    pub target: Target,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Spelled>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout_seconds: Option<u32>,
+}
+
+/// Exactly one member in a sound entry, the one that `kind` selects.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Target {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssh: Option<SshTarget>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub k8s: Option<K8sTarget>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpTarget>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SshTarget {
+    pub user: Name,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_commands: Option<Vec<String>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct K8sTarget {
+    pub user: Name,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub impersonate_groups: Option<Vec<String>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TcpTarget {
+    pub host: String,
+    pub port: u16,
+}
