@@ -17,7 +17,7 @@ use crate::{
 };
 
 fn key(seed: u8) -> PublicKey {
-    PublicKey::from_bytes([seed; 32]).unwrap()
+    PublicKey::from_bytes([seed; 32]).expect("no seed is zero")
 }
 
 /// What the specification remembers: whether one is pending, the current key, the keys in order of completion.
