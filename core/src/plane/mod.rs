@@ -22,7 +22,7 @@ pub mod site;
 pub mod snapshot;
 pub mod upload;
 
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 
 use crate::{
     ids::{CallId, CorrelationId},
@@ -111,6 +111,7 @@ impl Plane {
                 Err(denial) => denial.response(settings, &path, correlation),
             };
             if method == Method::Head {
+                response.headers.push("content-length", &response.body.len().to_string());
                 response.body.clear();
             }
             Effect::Reply { call, response }
