@@ -35,8 +35,10 @@ const GROUP_FILE_MAX: u64 = 1 << 20;
 pub(super) fn bind(path: &Path) -> Result<UnixListener, ListenError> {
     let failed = |source| ListenError::Socket { path: path.into(), source };
     clear(path)?;
-    let parent =
-        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(parent).map_err(failed)?;
     let nest = Nest::make(parent).map_err(failed)?;
     let draft = nest.0.join("s");
