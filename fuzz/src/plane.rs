@@ -1,0 +1,117 @@
+//! A control plane under a sequence of requests: every answer is well-formed and every counter explains itself.
+
+use core::time::Duration;
+
+use arbitrary::Unstructured;
+use meshward_core::{
+    ids::{CallId, CorrelationId},
+    plane::{Effect, Info, Input, Listener, Plane, Settings},
+    step::Step,
+    time::{Mono, Now, Wall},
+    wire::{
+        execution::CallbackResponse,
+        http::{Body, Headers, Method, Request, Response},
+        json::decode_tolerant,
+    },
+};
+
+use crate::{
+    answer, counters,
+    request::{self, Learnt},
+};
+
+/// The longest sequence of requests.
+const REQUESTS_MAX: usize = 64;
+
+/// Requests drawn from the bytes meet one plane, each answer and the counters behind it are checked.
+pub fn plane_http(bytes: &[u8]) {
+    let mut u = Unstructured::new(bytes);
+    let mut run = Run::start();
+    for _ in 0..REQUESTS_MAX {
+        if u.is_empty() || run.exchange(&mut u).is_err() {
+            return;
+        }
+    }
+}
+
+struct Run {
+    settings: Settings,
+    plane: Plane,
+    now: Now,
+    calls: CallId,
+    learnt: Learnt,
+}
+
+impl Run {
+    fn start() -> Self {
+        Self {
+            settings: Settings {
+                problem_base_url: "https://meshward.example/problems".to_owned(),
+                header_prefix: "X-Service".to_owned(),
+                signing_public_key: "BQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQU=".to_owned(),
+                tls_certificate: "-----BEGIN CERTIFICATE-----\n".to_owned(),
+                info: Info::default(),
+            },
+            plane: Plane::default(),
+            now: Now {
+                mono: Mono::from_origin(Duration::from_secs(5)),
+                wall: Wall::from_origin(Duration::from_secs(1_800_000_000)),
+            },
+            calls: CallId::default(),
+            learnt: Learnt::default(),
+        }
+    }
+
+    fn exchange(&mut self, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
+        let drawn = request::draw(u, self.now, &self.learnt)?;
+        let before = counters::read(&self.ask(assertions()));
+        let correlation = CorrelationId(u128::from(self.calls.0));
+        let response = self.ask(drawn.request.clone());
+        answer::check(&self.settings, &drawn.request, correlation, &response);
+        let after = counters::read(&self.ask(assertions()));
+        counters::check(&before, &after, &drawn, &response);
+        self.learn(&response);
+        self.now = self.now.after(Duration::from_secs(1));
+        Ok(())
+    }
+
+    /// Steps the plane, twice to see that it decides the same, and takes the one reply.
+    fn ask(&mut self, request: Request) -> Response {
+        let call = self.calls;
+        self.calls = call.next();
+        let input = Input::Requested {
+            call,
+            listener: Listener::Main,
+            request,
+            correlation: CorrelationId(u128::from(call.0)),
+        };
+        let plane = core::mem::take(&mut self.plane);
+        let twin = plane.clone().step(&self.settings, self.now, input.clone());
+        let step = plane.step(&self.settings, self.now, input);
+        assert_eq!(step, twin, "the same input in the same state");
+        let Step { state, mut effects } = step;
+        self.plane = state;
+        let effect = effects.pop().expect("a request is answered");
+        assert!(effects.is_empty(), "one answer to one request");
+        let Effect::Reply { call: answered, response } = effect;
+        assert_eq!(answered, call, "an answer names its question");
+        response
+    }
+
+    fn learn(&mut self, response: &Response) {
+        let answer: Result<CallbackResponse, _> = decode_tolerant(&response.body);
+        if let Ok(CallbackResponse { output_upload_url: Some(url), .. }) = answer {
+            self.learnt.upload_query = url.split_once('?').map(|(_, query)| query.to_owned());
+        }
+    }
+}
+
+fn assertions() -> Request {
+    Request {
+        method: Method::Get,
+        path: "/test/assertions".to_owned(),
+        query: None,
+        headers: Headers::new().with("host", "127.0.0.1"),
+        body: Body::EMPTY,
+    }
+}
