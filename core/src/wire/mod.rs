@@ -14,6 +14,7 @@ pub mod json;
 pub mod local;
 pub mod problem;
 pub mod register;
+pub mod retry_after;
 pub mod rotation;
 pub mod snapshot;
 pub mod timestamp;

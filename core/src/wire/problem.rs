@@ -129,3 +129,26 @@ pub const fn title(status: u16) -> &'static str {
         _ => "Error",
     }
 }
+
+/// What an error answer tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub code: Option<Code>,
+    pub detail: String,
+    pub correlation_id: String,
+}
+
+/// Reads an error answer, only from `application/problem+json`.
+pub fn read(response: &super::http::Response) -> Seen {
+    let is_problem =
+        response.headers.first("content-type").is_some_and(|kind| kind.starts_with(CONTENT_TYPE));
+    if !is_problem {
+        return Seen::default();
+    }
+    let seen: ProblemSeen = super::json::decode_tolerant(&response.body).unwrap_or_default();
+    Seen {
+        code: seen.code.map(|code| Code::parse(&code)),
+        detail: seen.detail,
+        correlation_id: seen.correlation_id,
+    }
+}
