@@ -5,6 +5,7 @@
 
 pub mod bearer;
 pub mod call;
+pub mod control;
 pub mod execution;
 pub mod grammar;
 pub mod heartbeat;
