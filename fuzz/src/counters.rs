@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use meshward_core::wire::{
-    call::{Call, Test},
+    call::{Call, Sink, Test},
     http::{Method, Response},
 };
 
@@ -58,18 +58,25 @@ enum Due {
 fn due(drawn: &Drawn, response: &Response) -> Due {
     let Some(call) = &drawn.call else { return Due::AnyOne };
     if response.status == 401 {
-        return Due::One("unauthorized_count");
+        // The local endpoints have a bearer of their own.
+        return match call {
+            Call::Local(_) => Due::Nothing,
+            _ => Due::One("unauthorized_count"),
+        };
     }
     let routed = drawn.request.method == call.method()
         || drawn.request.method == Method::Head && call.method() == Method::Get;
     match call {
         Call::Register if routed => Due::One("registration_count"),
-        _ if response.status != 200 || !routed => Due::Nothing,
+        _ if !response.is_success() || !routed => Due::Nothing,
+        Call::Local(Sink::Metrics) => Due::One("local_metrics_count"),
+        Call::Local(Sink::Logs) => Due::One("local_logs_count"),
+        Call::Local(Sink::Audit) => Due::One("local_audit_count"),
         Call::Heartbeat { .. } => Due::One("heartbeat_count"),
         Call::RotateKeys => Due::OneOrNothing("key_rotate_count"),
         Call::State { .. } => Due::One("state_count"),
         Call::Execution { .. } => Due::One("execution_callback_count"),
         Call::ExecOutput { .. } => Due::One("execution_upload_count"),
-        Call::Health | Call::Register | Call::Test(_) => Due::Nothing,
+        Call::Health | Call::Register | Call::Reachability { .. } | Call::Test(_) => Due::Nothing,
     }
 }

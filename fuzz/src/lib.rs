@@ -17,7 +17,7 @@ pub use decode::{
     timestamp,
 };
 pub use differential::json_differential;
-pub use plane::plane_http;
+pub use plane::{plane_http, plane_statuses};
 
 /// A fuzz target by the name of its binary and of its folder in `corpus/`.
 #[derive(Clone, Copy, Debug)]

@@ -16,7 +16,8 @@ use meshward_core::{
 };
 
 use crate::{
-    answer, counters,
+    answer,
+    counters::{self, Counts},
     request::{self, Learnt},
 };
 
@@ -25,13 +26,21 @@ const REQUESTS_MAX: usize = 64;
 
 /// Requests drawn from the bytes meet one plane, each answer and the counters behind it are checked.
 pub fn plane_http(bytes: &[u8]) {
+    plane_statuses(bytes);
+}
+
+/// As [`plane_http`], and tells the status of each answer, so that a corpus can be seen to reach them.
+pub fn plane_statuses(bytes: &[u8]) -> Vec<u16> {
     let mut u = Unstructured::new(bytes);
     let mut run = Run::start();
-    for _ in 0..REQUESTS_MAX {
-        if u.is_empty() || run.exchange(&mut u).is_err() {
-            return;
+    let mut statuses = Vec::new();
+    while statuses.len() < REQUESTS_MAX && !u.is_empty() {
+        match run.exchange(&mut u) {
+            Ok(status) => statuses.push(status),
+            Err(_) => break,
         }
     }
+    statuses
 }
 
 struct Run {
@@ -40,11 +49,13 @@ struct Run {
     now: Now,
     calls: CallId,
     learnt: Learnt,
+    /// As they were after the last request.
+    counts: Counts,
 }
 
 impl Run {
     fn start() -> Self {
-        Self {
+        let mut run = Self {
             settings: Settings {
                 problem_base_url: "https://meshward.example/problems".to_owned(),
                 header_prefix: "X-Service".to_owned(),
@@ -59,29 +70,32 @@ impl Run {
             },
             calls: CallId::default(),
             learnt: Learnt::default(),
-        }
+            counts: Counts::new(),
+        };
+        run.counts = counters::read(&run.ask(Listener::Main, assertions()));
+        run
     }
 
-    fn exchange(&mut self, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
+    fn exchange(&mut self, u: &mut Unstructured<'_>) -> arbitrary::Result<u16> {
         let drawn = request::draw(u, self.now, &self.learnt)?;
-        let before = counters::read(&self.ask(assertions()));
         let correlation = CorrelationId(u128::from(self.calls.0));
-        let response = self.ask(drawn.request.clone());
+        let response = self.ask(drawn.listener, drawn.request.clone());
         answer::check(&self.settings, &drawn.request, correlation, &response);
-        let after = counters::read(&self.ask(assertions()));
-        counters::check(&before, &after, &drawn, &response);
+        let after = counters::read(&self.ask(Listener::Main, assertions()));
+        counters::check(&self.counts, &after, &drawn, &response);
+        self.counts = after;
         self.learn(&response);
         self.now = self.now.after(Duration::from_secs(1));
-        Ok(())
+        Ok(response.status)
     }
 
     /// Steps the plane, twice to see that it decides the same, and takes the one reply.
-    fn ask(&mut self, request: Request) -> Response {
+    fn ask(&mut self, listener: Listener, request: Request) -> Response {
         let call = self.calls;
         self.calls = call.next();
         let input = Input::Requested {
             call,
-            listener: Listener::Main,
+            listener,
             request,
             correlation: CorrelationId(u128::from(call.0)),
         };

@@ -5,12 +5,12 @@
 
 use arbitrary::{Result, Unstructured};
 use meshward_core::{
-    plane::site,
+    plane::{Listener, site},
     secret::Secret,
     time::Now,
     wire::{
         bearer::Credential,
-        call::{Call, Test},
+        call::{Call, Sink, Test},
         execution::{Callback, Execution, Output, Status},
         grammar::{Checksum, Name, PublicKey, Uuid, base64_text},
         heartbeat::{ConfigureHeartbeat, HeartbeatRequest, NatSummary},
@@ -30,6 +30,7 @@ const RAW_MAX: usize = 255;
 #[derive(Debug)]
 pub(crate) struct Drawn {
     pub(crate) call: Option<Call>,
+    pub(crate) listener: Listener,
     pub(crate) request: Request,
 }
 
@@ -56,7 +57,11 @@ pub(crate) fn draw(u: &mut Unstructured<'_>, now: Now, learnt: &Learnt) -> Resul
         Some(Call::ExecOutput { .. }) => learnt.upload_query.clone(),
         _ => None,
     };
-    Ok(Drawn { call, request: Request { method, path, query, headers, body } })
+    let listener = match &call {
+        Some(Call::Local(_)) => Listener::Tls,
+        _ => Listener::Main,
+    };
+    Ok(Drawn { call, listener, request: Request { method, path, query, headers, body } })
 }
 
 fn odd_method(byte: u8) -> Method {
@@ -67,8 +72,8 @@ fn odd_method(byte: u8) -> Method {
 fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
     let byte: u8 = u.arbitrary()?;
     let node = if byte < 230 { site::NODE_ID } else { "0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0ff" };
-    let (node, execution) = (node.to_owned(), format!("run {}", byte / 19 % 3));
-    Ok(Some(match byte % 19 {
+    let (node, execution) = (node.to_owned(), format!("run {}", byte / 21 % 3));
+    Ok(Some(match byte % 21 {
         0 => Call::Health,
         1 => Call::Register,
         2 => Call::Heartbeat { node },
@@ -86,12 +91,14 @@ fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
         15 => Call::Test(Test::Info),
         16 => Call::Test(Test::Reset),
         17 => Call::Test(Test::TlsCert),
-        _ => return Ok(None),
+        18 => return Ok(None),
+        19 => Call::Reachability { node },
+        _ => Call::Local([Sink::Metrics, Sink::Logs, Sink::Audit][usize::from(byte / 21 % 3)]),
     }))
 }
 
 fn last_endpoint(byte: u8) -> String {
-    ["register", "heartbeat", "capabilities", "nothing"][usize::from(byte / 19 % 4)].to_owned()
+    ["register", "heartbeat", "capabilities", "nothing"][usize::from(byte / 21 % 4)].to_owned()
 }
 
 fn credential(u: &mut Unstructured<'_>) -> Result<Headers> {
@@ -149,7 +156,9 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
         Some(Call::Test(Test::ConfigureHeartbeat)) => {
             encode(&ConfigureHeartbeat { reconcile: choice & 1 == 1, rotate_keys: choice & 2 == 2 })
         }
-        Some(Call::Health | Call::State { .. } | Call::Test(_)) | None => Vec::new(),
+        Some(Call::Local(_)) => b"[]".to_vec(),
+        Some(Call::Health | Call::State { .. } | Call::Reachability { .. } | Call::Test(_))
+        | None => Vec::new(),
     })
 }
 

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use meshward_fuzz::TARGETS;
+use meshward_fuzz::{TARGETS, plane_statuses};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -57,4 +57,25 @@ fn every_target_takes_the_empty_input_and_each_single_byte() {
             (target.run)(&[byte]);
         }
     }
+}
+
+#[test]
+fn the_corpus_of_the_plane_meets_every_status_it_serves() {
+    let corpus = folder("corpus/plane_http");
+    let met: BTreeSet<u16> = names(&corpus)
+        .into_iter()
+        .flat_map(|file| plane_statuses(&fs::read(corpus.join(file)).unwrap()))
+        .collect();
+    let served = [200, 201, 204, 400, 401, 403, 404, 405, 409, 413, 422, 500, 503];
+    assert_eq!(met, BTreeSet::from(served));
+}
+
+#[test]
+fn the_corpus_of_the_plane_tells_these_stories() {
+    let statuses =
+        |file: &str| plane_statuses(&fs::read(folder("corpus/plane_http").join(file)).unwrap());
+    // No rotation pending, armed by the operator, completed, replayed twice, armed, replayed, completed.
+    assert_eq!(statuses("rotation"), [409, 204, 200, 200, 200, 200, 204, 200, 200]);
+    // Acknowledged, started, declared, too large, uploaded, uploaded again, read, ended.
+    assert_eq!(statuses("declare-and-upload"), [200, 200, 200, 413, 200, 409, 200, 200],);
 }
