@@ -54,16 +54,17 @@ impl Disk {
         Identity::load(&self.remember().files).ok().flatten()
     }
 
-    /// The writes of an order, in their sequence; `fresh` is the key drawn for one that makes a key.
-    pub fn plan(&self, order: &Order, fresh: PublicKey) -> Vec<Write> {
-        match order {
-            Order::SetAside => vec![
-                Write::Identity(None),
-                Write::PrivateKey(None),
-                Write::NodeSecretKey(None),
-                Write::SigningPublicKey(None),
-                Write::Staged(None),
-            ],
+    /// The writes of an order, in their sequence, or why the store refuses it; `fresh` is the key drawn for an order
+    /// that makes one.
+    pub fn plan(&self, order: &Order, fresh: PublicKey) -> Result<Vec<Write>, &'static str> {
+        Ok(match order {
+            Order::SetAside => self.aside(),
+            Order::MakeKey if self.identity.is_some() => {
+                return Err("identity.json stands beside it and needs the old key");
+            }
+            Order::MakeKey if self.staged.is_some() => {
+                self.aside().into_iter().chain([Write::PrivateKey(Some(fresh))]).collect()
+            }
             Order::MakeKey => vec![Write::PrivateKey(Some(fresh))],
             Order::Persist(identity) => vec![
                 Write::NodeSecretKey(Some(identity.key.to_text())),
@@ -73,6 +74,9 @@ impl Disk {
             Order::ForgetToken => Vec::new(),
             Order::Stage if self.staged.is_some() => Vec::new(),
             Order::Stage => vec![Write::Staged(Some(fresh))],
+            Order::Commit(_) if self.staged.is_none() && self.private_key.is_none() => {
+                return Err("no key is staged, and private_key holds none");
+            }
             Order::Commit(file) => {
                 let promoted = self.staged.map(|staged| Write::PrivateKey(Some(staged)));
                 promoted
@@ -81,7 +85,18 @@ impl Disk {
                     .collect()
             }
             Order::Discard => vec![Write::Staged(None)],
-        }
+        })
+    }
+
+    /// The record goes first: without it the others are no identity.
+    fn aside(&self) -> Vec<Write> {
+        vec![
+            Write::Identity(None),
+            Write::PrivateKey(None),
+            Write::NodeSecretKey(None),
+            Write::SigningPublicKey(None),
+            Write::Staged(None),
+        ]
     }
 
     pub fn write(&mut self, write: Write) {
@@ -102,6 +117,19 @@ impl Disk {
             Order::Stage => self.staged.map_or(Stored::Done, Stored::Staged),
             Order::Commit(_) => Stored::Committed,
             Order::SetAside | Order::ForgetToken | Order::Discard => Stored::Done,
+        }
+    }
+}
+
+impl Write {
+    /// The file that is written.
+    pub const fn file(&self) -> &'static str {
+        match self {
+            Self::Identity(_) => "identity.json",
+            Self::NodeSecretKey(_) => "node_secret_key",
+            Self::SigningPublicKey(_) => "signing_public_key",
+            Self::PrivateKey(_) => "private_key",
+            Self::Staged(_) => "rotation_pending_key",
         }
     }
 }

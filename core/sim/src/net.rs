@@ -1,6 +1,6 @@
 //! The network: a message goes in with its fate and comes out later, twice or never; request and reply apart.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use meshward_core::{ids::CallId, time::Mono};
 
@@ -13,26 +13,72 @@ pub struct Fate {
     pub instead: Option<u16>,
 }
 
-/// What becomes of one message.
+/// What becomes of one message; times in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passage {
-    After(Duration),
+    After(u64),
     Lost,
-    /// It arrives, and once more after the second time.
-    Twice(Duration, Duration),
+    /// It arrives after the first time, and once more after the second.
+    Twice(u64, u64),
+}
+
+/// How long a message is under way when nothing goes wrong, in milliseconds.
+pub const PLAIN_DELAY: u64 = 20;
+
+impl Fate {
+    /// Both messages arrive at once, once.
+    pub const PLAIN: Self = Self {
+        request: Passage::After(PLAIN_DELAY),
+        reply: Passage::After(PLAIN_DELAY),
+        instead: None,
+    };
+    pub const LOST_REQUEST: Self = Self { request: Passage::Lost, ..Self::PLAIN };
+    pub const LOST_REPLY: Self = Self { reply: Passage::Lost, ..Self::PLAIN };
+
+    pub const fn instead(status: u16) -> Self {
+        Self { instead: Some(status), ..Self::PLAIN }
+    }
+
+    /// The request arrives once more, so many milliseconds after it was sent.
+    pub const fn repeated(again: u64) -> Self {
+        Self { request: Passage::Twice(PLAIN_DELAY, again), ..Self::PLAIN }
+    }
+
+    /// The request arrives so many milliseconds after it was sent.
+    pub const fn late(delay: u64) -> Self {
+        Self { request: Passage::After(delay), ..Self::PLAIN }
+    }
+
+    /// Whether both ends may be of two minds about this call afterwards.
+    pub fn disturbs(&self) -> bool {
+        self.instead.is_none() && *self != Self::PLAIN
+    }
+}
+
+impl Passage {
+    /// When it arrives, in milliseconds from now.
+    pub fn arrivals(self) -> impl Iterator<Item = u64> {
+        let (first, second) = match self {
+            Self::After(delay) => (Some(delay), None),
+            Self::Lost => (None, None),
+            Self::Twice(first, second) => (Some(first), Some(second)),
+        };
+        first.into_iter().chain(second)
+    }
 }
 
 /// What comes out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    Request { caller: Caller, bytes: Vec<u8>, fate: Fate },
+    Request { caller: Caller, bytes: Vec<u8>, reply: Passage },
     Reply { caller: Caller, bytes: Vec<u8> },
     TimedOut { caller: Caller },
 }
 
-/// One call of one life of the agent.
+/// One call of one life of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Caller {
+    pub node: usize,
     pub life: u32,
     pub call: CallId,
 }

@@ -1,29 +1,48 @@
-//! What happens and what goes wrong, drawn from a seed; a list of [`Event`]s is a script that can be replayed.
+//! What happens and what goes wrong, concretely: a [`Script`] replays to the byte, and prints as the Rust that makes it.
 
-use std::time::Duration;
+use std::fmt;
 
-use crate::{
-    net::{Fate, Passage},
-    rng::Rng,
-};
+use meshward_core::agent::OrderKind;
 
-/// One thing that happens, at its time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use crate::{net::Fate, route::Route};
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The operator asks for a new mesh key with the next heartbeat answers.
     AskRotation,
-    /// The operator puts an execution on the desired state; it expires after so many seconds.
-    Dispatch { name: u32, expires: u64 },
-    /// The agent dies behind so many further effects or writes.
-    Crash { behind: u32 },
-    /// The control plane starts anew and has forgotten everything.
-    RestartPlane,
-    /// The agent's wall clock is set so many seconds ahead.
-    SetClock { ahead: i64 },
+    /// The agent dies at the next such spot.
+    Crash { node: usize, spot: Spot },
+    /// What the operator or the disk itself makes of `identity.json` is no JSON any more.
+    Damage { node: usize },
+    /// The operator puts an execution on the desired state; it expires after so many seconds. `known` tells whether
+    /// the node has the action.
+    Dispatch { name: u32, expires: u64, known: bool },
     /// So many of the next writes are refused.
-    FailWrites { count: u32 },
+    FailWrites { node: usize, count: u32 },
+    /// The control plane starts anew and has forgotten everything; the operator gives it the desired state again.
+    RestartPlane,
+    /// The node's wall clock is set so many seconds ahead.
+    SetClock { node: usize, ahead: i64 },
     /// The process is told to stop; it is started again later.
-    Stop,
+    Stop { node: usize },
+}
+
+/// Where a crash falls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spot {
+    /// Behind so many further effects and writes.
+    Behind(u32),
+    /// Before this write of an order, counted from zero.
+    Write(OrderKind, u32),
+    /// Right behind a request of this route.
+    Sent(Route),
+    /// Right behind an answer that was heard on this route, before anything is done about it.
+    Heard(Route),
+    /// Before a run that is ordered begins.
+    Ordered,
+    /// Right behind the beginning of a run.
+    Began,
 }
 
 /// How often what goes wrong on the network, in thousandths of all calls.
@@ -34,14 +53,21 @@ pub struct Faults {
     pub duplicate: u64,
     /// Delays up to two minutes, which is past every timeout.
     pub delay: u64,
+    /// Small delays, which change only the order of messages.
+    pub shuffle: u64,
     pub refuse: u64,
 }
 
 /// A run of the world.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Script {
+    /// Fixes what is neither an event nor a fate: keys, jitter, how long runs take.
     pub seed: u64,
+    pub nodes: usize,
+    /// What is drawn for a call that is not named in `fates`.
     pub faults: Faults,
+    /// The fate of the n-th call of a route, counted from one.
+    pub fates: Vec<(Route, u32, Fate)>,
     /// Each with the second at which it happens.
     pub events: Vec<(u64, Event)>,
 }
@@ -49,70 +75,61 @@ pub struct Script {
 /// How long the faults go on, in seconds.
 pub const FAULTS_FOR: u64 = 1200;
 
-/// Statuses that something between the two may answer.
-const REFUSALS: [u16; 4] = [429, 500, 501, 503];
-
 impl Script {
-    /// Draws a script; one in eight is free of faults.
-    pub fn drawn(seed: u64) -> Self {
-        let mut rng = Rng::new(seed);
-        let calm = rng.odds(125);
-        let mut rate = |most: u64| if calm { 0 } else { rng.below(most) };
+    /// A world in which nothing happens yet.
+    pub const fn quiet(seed: u64) -> Self {
         let faults = Faults {
-            lose_request: rate(200),
-            lose_reply: rate(250),
-            duplicate: rate(80),
-            delay: rate(120),
-            refuse: rate(150),
+            lose_request: 0,
+            lose_reply: 0,
+            duplicate: 0,
+            delay: 0,
+            shuffle: 0,
+            refuse: 0,
         };
-        let count = 4 + rng.below(16);
-        let mut events: Vec<_> = (0..count)
-            .map(|name| (rng.below(FAULTS_FOR), Event::drawn(&mut rng, name as u32, calm)))
-            .collect();
-        events.sort_by_key(|(at, _)| *at);
-        Self { seed, faults, events }
+        Self { seed, nodes: 1, faults, fates: Vec::new(), events: Vec::new() }
     }
 
-    /// Whether the control plane forgets in this script, which voids what depends on its memory.
-    pub fn forgets(&self) -> bool {
-        self.events.iter().any(|(_, event)| *event == Event::RestartPlane)
+    #[must_use]
+    pub const fn nodes(mut self, nodes: usize) -> Self {
+        self.nodes = nodes;
+        self
+    }
+
+    /// Lets the n-th call of a route meet its fate.
+    #[must_use]
+    pub fn meets(mut self, route: Route, nth: u32, fate: Fate) -> Self {
+        self.fates.push((route, nth, fate));
+        self
+    }
+
+    /// Lets something happen at a second; those of one second happen in the order given.
+    #[must_use]
+    pub fn at(mut self, second: u64, event: Event) -> Self {
+        self.events.push((second, event));
+        self.events.sort_by_key(|(second, _)| *second);
+        self
+    }
+
+    /// The fate that the script names for a call.
+    pub fn fate(&self, route: Route, nth: u32) -> Option<Fate> {
+        let named = |(of, at, _): &&(Route, u32, Fate)| *of == route && *at == nth;
+        self.fates.iter().find(named).map(|(_, _, fate)| *fate)
     }
 }
 
-impl Event {
-    fn drawn(rng: &mut Rng, name: u32, calm: bool) -> Self {
-        match rng.below(if calm { 6 } else { 16 }) {
-            0..3 => Self::Dispatch { name, expires: 60 + rng.below(2) * 14_400 + rng.below(600) },
-            3..6 => Self::AskRotation,
-            6..11 => Self::Crash { behind: rng.below(12) as u32 },
-            11 => Self::SetClock { ahead: rng.below(400) as i64 - 200 },
-            12..14 => Self::FailWrites { count: 1 + rng.below(3) as u32 },
-            14 => Self::Stop,
-            _ if rng.odds(300) => Self::RestartPlane,
-            _ => Self::AskRotation,
+/// Rust, given the variants of `Event`, `Spot`, `Route`, `Passage` and `OrderKind`.
+impl fmt::Debug for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Script::quiet({})", self.seed)?;
+        if self.nodes != 1 {
+            write!(f, "\n    .nodes({})", self.nodes)?;
         }
-    }
-}
-
-impl Faults {
-    /// Draws what becomes of one call.
-    pub fn fate(&self, rng: &mut Rng) -> Fate {
-        let quick = |rng: &mut Rng| Duration::from_millis(1 + rng.below(200));
-        let passage = |rng: &mut Rng, lose: u64| {
-            let first = quick(rng);
-            if rng.odds(lose) {
-                Passage::Lost
-            } else if rng.odds(self.delay) {
-                Passage::After(Duration::from_secs(rng.below(120)))
-            } else if rng.odds(self.duplicate) {
-                Passage::Twice(first, first + Duration::from_secs(rng.below(40)))
-            } else {
-                Passage::After(first)
-            }
-        };
-        let request = passage(rng, self.lose_request);
-        let reply = passage(rng, self.lose_reply);
-        let instead = rng.odds(self.refuse).then(|| REFUSALS[rng.below(4) as usize]);
-        Fate { request, reply, instead }
+        for (route, nth, fate) in &self.fates {
+            write!(f, "\n    .meets({route:?}, {nth}, {fate:?})")?;
+        }
+        for (second, event) in &self.events {
+            write!(f, "\n    .at({second}, {event:?})")?;
+        }
+        Ok(())
     }
 }

@@ -5,8 +5,11 @@ use std::time::Duration;
 use meshward_core::{
     agent::{ActionSettings, Purpose, Settings},
     plane,
-    wire::grammar::Checksum,
+    wire::grammar::{Checksum, base64_text},
 };
+
+/// The one action that the agent has.
+pub(crate) const ACTION: &str = "probe";
 
 /// The agent's.
 pub(crate) fn agent() -> Settings {
@@ -23,17 +26,17 @@ pub(crate) fn agent() -> Settings {
             max_concurrent: 3,
             max_action_timeout: Duration::from_secs(600),
             max_output_bytes: 1 << 20,
-            builtins: vec!["probe".to_owned()],
+            builtins: vec![ACTION.to_owned()],
         },
     }
 }
 
-/// The control plane's.
-pub(crate) fn plane() -> plane::Settings {
+/// The control plane's; each start signs with a key of its own.
+pub(crate) fn plane(starts: u8) -> plane::Settings {
     plane::Settings {
         problem_base_url: "https://meshward.example/problems".to_owned(),
         header_prefix: "X-Service".to_owned(),
-        signing_public_key: "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=".to_owned(),
+        signing_public_key: base64_text(&[starts; 32]),
         tls_certificate: String::new(),
         info: plane::Info::default(),
     }
