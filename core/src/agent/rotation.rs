@@ -9,6 +9,9 @@
 //! | posting | completed | committing | private key, then `last_rotation`, then the staged file |
 //! | posting | unchanged | committing | the receipt stays what it was |
 //! | posting | nothing pending, refused | idle | discard |
+//! | idle | discard failed | leaving | |
+//! | leaving | ticked | idle | discard again |
+//! | leaving | signalled | staging | discard first, so that a refused key is not offered again |
 //! | posting | undecided | waiting | |
 //! | waiting | ticked | posting | the same key |
 //! | committing | committed | idle | reconcile |
@@ -49,6 +52,10 @@ pub struct Rotation {
 enum Phase {
     #[default]
     Idle,
+    /// A key that was refused is still on disk.
+    Leaving {
+        due: Mono,
+    },
     Staging {
         failures: u32,
     },
@@ -99,6 +106,9 @@ pub enum Input {
         reason: String,
         jitter: Jitter,
     },
+    DiscardFailed {
+        reason: String,
+    },
     Ticked,
 }
 
@@ -124,6 +134,7 @@ impl Rotation {
             Input::Answered { key, verdict, jitter } => self.answered(key, verdict, now, jitter),
             Input::Committed => self.committed(now),
             Input::CommitFailed { reason, jitter } => self.commit_failed(&reason, now, jitter),
+            Input::DiscardFailed { reason } => self.discard_failed(&reason, now),
             Input::Ticked => self.ticked(now),
         }
     }
@@ -131,7 +142,9 @@ impl Rotation {
     /// When the next [`Input::Ticked`] is wanted, if at all.
     pub const fn wakeup(&self) -> Option<Mono> {
         match &self.phase {
-            Phase::Unstaged { due, .. } | Phase::Waiting { due, .. } => Some(*due),
+            Phase::Leaving { due } | Phase::Unstaged { due, .. } | Phase::Waiting { due, .. } => {
+                Some(*due)
+            }
             Phase::Committing { due, .. } => *due,
             Phase::Idle | Phase::Staging { .. } | Phase::Posting { .. } => None,
         }
@@ -170,7 +183,8 @@ impl Rotation {
             }
             (Phase::Idle, StagedFile::Missing)
             | (
-                Phase::Staging { .. }
+                Phase::Leaving { .. }
+                | Phase::Staging { .. }
                 | Phase::Unstaged { .. }
                 | Phase::Posting { .. }
                 | Phase::Waiting { .. }
@@ -186,7 +200,11 @@ impl Rotation {
             Phase::Idle if cool || source == Source::Event => {
                 self.to(Phase::Staging { failures: 0 }).emit(Effect::Stage)
             }
+            Phase::Leaving { .. } if cool || source == Source::Event => {
+                self.to(Phase::Staging { failures: 0 }).emit(Effect::Discard).emit(Effect::Stage)
+            }
             Phase::Idle
+            | Phase::Leaving { .. }
             | Phase::Staging { .. }
             | Phase::Unstaged { .. }
             | Phase::Posting { .. }
@@ -199,6 +217,7 @@ impl Rotation {
         match self.phase {
             Phase::Staging { .. } => self.post(key, 0),
             Phase::Idle
+            | Phase::Leaving { .. }
             | Phase::Unstaged { .. }
             | Phase::Posting { .. }
             | Phase::Waiting { .. }
@@ -229,6 +248,7 @@ impl Rotation {
                 self.judge(verdict, Phase::Waiting { key, failures, due })
             }
             Phase::Idle
+            | Phase::Leaving { .. }
             | Phase::Staging { .. }
             | Phase::Unstaged { .. }
             | Phase::Posting { .. }
@@ -273,6 +293,7 @@ impl Rotation {
                     .emit(Effect::Reconcile)
             }
             Phase::Idle
+            | Phase::Leaving { .. }
             | Phase::Staging { .. }
             | Phase::Unstaged { .. }
             | Phase::Posting { .. }
@@ -292,6 +313,23 @@ impl Rotation {
             .emit(Effect::Tell(told))
     }
 
+    /// A failure that comes when another rotation is under way concerns a key that is none of its own.
+    fn discard_failed(self, reason: &str, now: Now) -> Step<Self, Effect> {
+        let told =
+            Notice::warn(format!("the refused mesh key cannot be removed: {reason}; trying again"));
+        match self.phase {
+            Phase::Idle => self
+                .to(Phase::Leaving { due: now.mono.after(BACKOFF.cap) })
+                .emit(Effect::Tell(told)),
+            Phase::Leaving { .. }
+            | Phase::Staging { .. }
+            | Phase::Unstaged { .. }
+            | Phase::Posting { .. }
+            | Phase::Waiting { .. }
+            | Phase::Committing { .. } => Step::to(self).emit(Effect::Tell(told)),
+        }
+    }
+
     fn ticked(self, now: Now) -> Step<Self, Effect> {
         if self.wakeup().is_none_or(|due| due > now.mono) {
             return Step::to(self);
@@ -299,6 +337,7 @@ impl Rotation {
         let rested = self.rested;
         let to = |phase| Step::to(Self { phase, rested });
         match self.phase {
+            Phase::Leaving { .. } => to(Phase::Idle).emit(Effect::Discard),
             Phase::Unstaged { failures, .. } => to(Phase::Staging { failures }).emit(Effect::Stage),
             Phase::Waiting { key, failures, .. } => {
                 to(Phase::Posting { key, failures }).emit(Effect::Post(key))

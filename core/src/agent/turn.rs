@@ -81,7 +81,8 @@ impl<'s> Turn<'s> {
             }
             OrderKind::Stage => self.rotation(rotation::Input::StageFailed { reason, jitter }),
             OrderKind::Commit => self.rotation(rotation::Input::CommitFailed { reason, jitter }),
-            OrderKind::SetAside | OrderKind::ForgetToken | OrderKind::Discard => {
+            OrderKind::Discard => self.rotation(rotation::Input::DiscardFailed { reason }),
+            OrderKind::SetAside | OrderKind::ForgetToken => {
                 let text = alloc::format!("{order:?} failed, the work goes on: {reason}");
                 self.effects.push(Effect::Tell(super::Notice::warn(text)));
             }

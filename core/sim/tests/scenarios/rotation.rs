@@ -134,6 +134,34 @@ fn a_key_that_a_restarted_control_plane_expects_no_more_is_discarded() {
     assert_eq!(kept_receipt(&world), None);
 }
 
+/// Found by a drawn world: the refused key stayed on disk for good.
+#[test]
+fn a_refused_key_that_cannot_be_removed_is_removed_later() {
+    let script = rotating()
+        .meets(Rotate, 1, Fate::LOST_REQUEST)
+        .at(100, RestartPlane)
+        .at(100, FailWrites { node: 0, count: 2 });
+    let world = play(script);
+    assert_eq!(world.journal.heard(Rotate), [0, 409]);
+    let refused = |entry: &Entry| matches!(entry, Entry::Refused { .. });
+    assert_eq!(world.journal.count(refused), 2);
+    assert_eq!(world.nodes[0].disk.staged, None);
+}
+
+#[test]
+fn a_refused_key_that_cannot_be_removed_is_not_offered_again() {
+    let script = rotating()
+        .meets(Rotate, 1, Fate::LOST_REQUEST)
+        .at(100, RestartPlane)
+        .at(100, FailWrites { node: 0, count: 1 })
+        .at(140, AskRotation);
+    let mut world = play(script);
+    assert_eq!(world.journal.heard(Rotate), [0, 409, 200]);
+    let staged = writes(&world, "rotation_pending_key");
+    assert_eq!(staged, 4, "two keys, one discarded and one committed");
+    assert_rotated_once(&mut world);
+}
+
 /// The one fault that voids "the current key is on disk": the next rotation mends it.
 #[test]
 fn a_late_offer_of_a_discarded_key_is_overtaken_by_the_next_rotation() {
