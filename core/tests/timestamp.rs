@@ -173,7 +173,9 @@ const DAYS_BEFORE: [u64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304
 
 /// Seconds since 1970, counted year by year.
 fn counted(year: u64, month: u64, day: u64) -> u64 {
-    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     let years: u64 = (1970..year).map(|year| 365 + u64::from(is_leap(year))).sum();
     let months = DAYS_BEFORE[usize::try_from(month - 1).expect("a month")];
     (years + months + u64::from(month > 2 && is_leap(year)) + day - 1) * 86_400
