@@ -235,7 +235,8 @@ fn choose(sources: TokenSources) -> Result<(Secret<String>, bool), Unprepared> {
         TokenFile::Unreadable(_) => None,
     };
     let in_file = value.is_none() && file.is_some();
-    let elsewhere = || sources.environment.filter(present).or(sources.metadata.filter(present));
+    let elsewhere =
+        || sources.environment.filter(present).or_else(|| sources.metadata.filter(present));
     let Some(token) = value.or(file).or_else(elsewhere) else {
         return Err(Unprepared::NoToken(sources.tried.join(", ")));
     };

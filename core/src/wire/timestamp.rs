@@ -27,6 +27,8 @@ pub struct NotATimestamp;
 
 const NANOS: i128 = 1_000_000_000;
 const DAY: i64 = 86_400;
+/// The seconds of the years 0000 to 9999 in UTC.
+const SECONDS: core::ops::Range<i64> = -62_167_219_200..253_402_300_800;
 
 impl Timestamp {
     /// `0001-01-01T00:00:00Z`, which stands for "not set".
@@ -86,7 +88,8 @@ fn read(text: &[u8]) -> Option<Timestamp> {
     let (nanos, zone) = fraction(rest)?;
     let seconds =
         days_from_1970(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset(zone)?;
-    Some(Timestamp(i128::from(seconds) * NANOS + i128::from(nanos)))
+    // An offset can carry the instant out of the years that are written with four digits.
+    SECONDS.contains(&seconds).then(|| Timestamp(i128::from(seconds) * NANOS + i128::from(nanos)))
 }
 
 fn digits(text: &[u8]) -> Option<i64> {
