@@ -7,6 +7,8 @@ use alloc::{borrow::ToOwned, string::String};
 
 use serde::{Deserialize, Serialize};
 
+use super::{http::Response, json};
+
 macro_rules! codes {
     ($($variant:ident $status:literal $text:literal)*) => {
         /// A machine-readable reason; a code that this table lacks is carried through.
@@ -52,7 +54,32 @@ codes! {
     BinaryChecksumEmpty 400 "binary_checksum_empty"
     BinaryVersionEmpty 400 "binary_version_empty"
     MalformedKeysRotateRequest 400 "malformed_keys_rotate_request"
+    MalformedCapabilitiesRequest 400 "malformed_capabilities_request"
+    BinaryChecksumInvalid 400 "binary_checksum_invalid"
+    SshHostKeyFingerprintInvalid 400 "ssh_host_key_fingerprint_invalid"
+    DeclaredHooksTooMany 400 "declared_hooks_too_many"
+    DeclaredHookInvalid 400 "declared_hook_invalid"
+    DeclaredHookDuplicate 400 "declared_hook_duplicate"
+    MalformedEndpointRequest 400 "malformed_endpoint_request"
+    EndpointClockSkew 400 "endpoint_clock_skew"
+    EndpointUnparseable 400 "endpoint_unparseable"
+    InvalidCursor 400 "invalid_cursor"
     MalformedExecutionCallback 400 "malformed_execution_callback"
+    MalformedSessionActivity 400 "malformed_session_activity"
+    InvalidVersion 400 "invalid_version"
+    InvalidReport 400 "invalid_report"
+    IngestBatchMalformed 400 "ingest_batch_malformed"
+    IngestEncodingInvalid 400 "ingest_encoding_invalid"
+    IngestSentAtInvalid 400 "ingest_sent_at_invalid"
+    MalformedIntegrityViolationsRequest 400 "malformed_integrity_violations_request"
+    IntegrityViolationsEmpty 400 "integrity_violations_empty"
+    IntegrityViolationsTooMany 400 "integrity_violations_too_many"
+    IntegrityViolationKindInvalid 400 "integrity_violation_kind_invalid"
+    IntegrityViolationDetectedByInvalid 400 "integrity_violation_detected_by_invalid"
+    IntegrityViolationArtifactIdEmpty 400 "integrity_violation_artifact_id_empty"
+    IntegrityViolationKindMismatch 400 "integrity_violation_kind_mismatch"
+    IntegrityViolationChecksumInvalid 400 "integrity_violation_checksum_invalid"
+    IntegrityViolationHostKeyFingerprintInvalid 400 "integrity_violation_host_key_fingerprint_invalid"
     Unauthorized 401 "unauthorized"
     NskInvalid 401 "nsk_invalid"
     NskRevoked 401 "nsk_revoked"
@@ -63,22 +90,70 @@ codes! {
     TokenRevoked 403 "token_revoked"
     NonceCollision 403 "nonce_collision"
     NskNodeMismatch 403 "nsk_node_mismatch"
+    NodeIdMismatch 403 "node_id_mismatch"
+    PermissionDenied 403 "permission_denied"
     ResourceNotFound 404 "resource_not_found"
+    SessionNotFound 404 "session_not_found"
+    SecretNotFound 404 "secret_not_found"
+    SecretVersionNotFound 404 "secret_version_not_found"
+    ReportNotFound 404 "report_not_found"
+    NodeNotFound 404 "node_not_found"
+    ExecutionNotFound 404 "execution_not_found"
+    EndpointPeerNotFound 404 "endpoint_peer_not_found"
     KeysRotatePeerNotFound 404 "keys_rotate_peer_not_found"
     KeysRotateNoPendingRotation 409 "keys_rotate_no_pending_rotation"
     ExecutionAlreadyTerminal 409 "execution_already_terminal"
     InvalidStateTransition 409 "invalid_state_transition"
+    SessionAlreadyRevoked 409 "session_already_revoked"
+    SessionExpired 409 "session_expired"
+    EndpointPeerGone 410 "endpoint_peer_gone"
     KeysRotateBodyTooLarge 413 "keys_rotate_body_too_large"
+    CapabilitiesBodyTooLarge 413 "capabilities_body_too_large"
+    EndpointBodyTooLarge 413 "endpoint_body_too_large"
     InlineOutputTooLarge 413 "inline_output_too_large"
+    IngestBodyTooLarge 413 "ingest_body_too_large"
+    IngestBatchTooManyRecords 413 "ingest_batch_too_many_records"
+    IntegrityViolationsBodyTooLarge 413 "integrity_violations_body_too_large"
+    PayloadTooLarge 413 "payload_too_large"
+    ReportQuotaExceeded 413 "report_quota_exceeded"
+    IngestEncodingUnsupported 415 "ingest_encoding_unsupported"
     KeysRotatePublicKeyInvalid 422 "keys_rotate_public_key_invalid"
     KeysRotatePublicKeyUnchanged 422 "keys_rotate_public_key_unchanged"
+    PerNodeRateLimited 429 "per_node_rate_limited"
+    PerDomainRateLimited 429 "per_domain_rate_limited"
+    CapacityExceeded 429 "capacity_exceeded"
+    SignedEventBusNotProvisioned 501 "signed_event_bus_not_provisioned"
+    SecretsNotProvisioned 501 "secrets_not_provisioned"
+    ReportsNotProvisioned 501 "reports_not_provisioned"
+    ObservabilityIngestNotProvisioned 501 "observability_ingest_not_provisioned"
+    HeartbeatNotProvisioned 501 "heartbeat_not_provisioned"
+    EndpointNotProvisioned 501 "endpoint_not_provisioned"
+    CapabilitiesNotProvisioned 501 "capabilities_not_provisioned"
+    KeysRotateNotProvisioned 501 "keys_rotate_not_provisioned"
+    IntegrityViolationsNotProvisioned 501 "integrity_violations_not_provisioned"
+    ExecutionCallbackNotProvisioned 501 "execution_callback_not_provisioned"
+    AccessSessionNotProvisioned 501 "access_session_not_provisioned"
+    ReachabilityNotProvisioned 501 "reachability_not_provisioned"
     PoolExhausted 503 "pool_exhausted"
     SubrangeExhausted 503 "subrange_exhausted"
     AllocatorContention 503 "allocator_contention"
+    SecretbackendUnavailable 503 "secretbackend_unavailable"
+    IngestBufferUnavailable 503 "ingest_buffer_unavailable"
+    EventStreamUnavailable 503 "event_stream_unavailable"
+    DatastoreUnavailable 503 "datastore_unavailable"
 }
 
 /// The content type of an error answer.
 pub const CONTENT_TYPE: &str = "application/problem+json";
+
+/// The longest body of an error answer that is read, in bytes.
+pub const BODY_MAX: usize = 4096;
+
+/// The longest code that is carried through, in bytes.
+pub const CODE_MAX: usize = 128;
+
+/// The longest correlation id that is carried through, in bytes.
+pub const CORRELATION_ID_MAX: usize = 256;
 
 /// The header that ties an answer to the server's log.
 pub const CORRELATION_HEADER: &str = "x-correlation-id";
@@ -138,20 +213,26 @@ pub struct Seen {
     pub correlation_id: String,
 }
 
-/// Reads an error answer, only from `application/problem+json`.
-pub fn read(response: &super::http::Response) -> Seen {
-    let kind = response.headers.first("content-type").unwrap_or_default();
-    let media_type = kind.split(';').next().unwrap_or_default().trim();
-    if !media_type.eq_ignore_ascii_case(CONTENT_TYPE) {
-        return Seen::default();
-    }
-    let seen: ProblemSeen = super::json::decode_tolerant(&response.body).unwrap_or_default();
-    let in_header = || response.headers.first(CORRELATION_HEADER).unwrap_or_default().to_owned();
-    Seen {
-        code: seen.code.map(|code| Code::parse(&code)),
-        detail: seen.detail,
-        correlation_id: Some(seen.correlation_id)
-            .filter(|id| !id.is_empty())
-            .unwrap_or_else(in_header),
-    }
+/// Reads an error answer: its body only as `application/problem+json` and up to [`BODY_MAX`]. What is longer than
+/// its limit, or not printable ASCII where it will stand in a log, is as if absent.
+pub fn read(response: &Response) -> Seen {
+    let seen = body(response).unwrap_or_default();
+    let in_header = response.headers.first(CORRELATION_HEADER).unwrap_or_default();
+    let correlation_id = [seen.correlation_id.as_str(), in_header]
+        .into_iter()
+        .find(|id| is_printable(id, CORRELATION_ID_MAX))
+        .unwrap_or_default()
+        .to_owned();
+    let code = seen.code.filter(|code| is_printable(code, CODE_MAX)).map(|code| Code::parse(&code));
+    Seen { code, detail: seen.detail, correlation_id }
+}
+
+fn body(response: &Response) -> Option<ProblemSeen> {
+    let media_type = response.headers.first("content-type")?.split(';').next()?.trim();
+    let legal = media_type.eq_ignore_ascii_case(CONTENT_TYPE) && response.body.len() <= BODY_MAX;
+    legal.then(|| json::decode_tolerant(&response.body).ok())?
+}
+
+fn is_printable(text: &str, max: usize) -> bool {
+    (1..=max).contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
