@@ -92,7 +92,7 @@ fn names(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back().is_some_and(inside);
         let after = line[at + word.len()..].chars().next().is_some_and(inside);
-        !(before && word.starts_with(inside)) && !(after && word.ends_with(inside))
+        !(before && word.starts_with(inside) || after && word.ends_with(inside))
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use Status::{Ack, Cancelled, Failed, Started, Succeeded};
 use meshward_core::{
     agent::{
         Cause,
@@ -13,7 +14,6 @@ use meshward_core::{
         json::Raw,
     },
 };
-use Status::{Ack, Cancelled, Failed, Started, Succeeded};
 
 use crate::{
     bench::{entry, execution_id, expires, problem, seconds},

@@ -1,9 +1,11 @@
 //! The agent's decisions against the specification: every table row by row, and a model for what takes turns.
 
+mod admission;
 mod bench;
 mod dispatch;
 mod execution;
 mod floor;
+mod hand;
 mod heartbeat;
 mod judge;
 mod local;
@@ -14,5 +16,3 @@ mod rotation;
 #[path = "../support/mod.rs"]
 mod support;
 mod verdict;
-mod view;
-mod whole;

@@ -49,23 +49,23 @@ fn each_cause_has_its_status_exit_code_and_error() {
     for (cause, status, exit_code, error) in rows {
         let nothing = Captured::default();
         let ending = Ending { cause, stdout: nothing.clone(), stderr: nothing };
-        let expected =
-            Callback { exit_code, error: error.map(Into::into), ..Callback::of(status) };
+        let expected = Callback { exit_code, error: error.map(Into::into), ..Callback::of(status) };
         assert_eq!(report(1024, ending), expected);
     }
 }
 
 #[test]
 fn the_streams_are_joined_by_a_newline_and_an_empty_one_is_left_out() {
-    let rows: [(&[u8], &[u8], Option<&[u8]>); 4] = [
-        (b"out", b"err", Some(b"out\nerr")),
-        (b"out", b"", Some(b"out")),
-        (b"", b"err", Some(b"err")),
-        (b"", b"", None),
+    let rows = [
+        ("out", "err", Some("out\nerr")),
+        ("out", "", Some("out")),
+        ("", "err", Some("err")),
+        ("", "", None),
     ];
     for (stdout, stderr, joined) in rows {
-        let text = output(1024, captured(stdout, false), captured(stderr, false));
-        assert_eq!(text.as_deref(), joined);
+        let text =
+            output(1024, captured(stdout.as_bytes(), false), captured(stderr.as_bytes(), false));
+        assert_eq!(text.as_deref(), joined.map(str::as_bytes));
     }
 }
 
