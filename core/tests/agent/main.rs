@@ -16,3 +16,4 @@ mod rotation;
 #[path = "../support/mod.rs"]
 mod support;
 mod verdict;
+mod view;
