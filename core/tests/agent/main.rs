@@ -1,6 +1,7 @@
 //! The agent's decisions against the specification: every table row by row, and a model for what takes turns.
 
 mod admission;
+mod alone;
 mod bench;
 mod dispatch;
 mod execution;
@@ -17,3 +18,4 @@ mod rotation;
 mod support;
 mod verdict;
 mod view;
+mod whole;
