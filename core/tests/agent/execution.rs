@@ -226,6 +226,15 @@ fn what_ran_unreported_is_never_run_again() {
 }
 
 #[test]
+fn a_stale_pull_does_not_cost_the_outcome_that_is_kept() {
+    for status in ["pending", "ack"] {
+        let mut floor = unreported();
+        floor.pulled(&[entry("one", status)]);
+        assert_eq!(statuses(&floor.pulled(&[entry("one", "started")])), [Succeeded], "{status}");
+    }
+}
+
+#[test]
 fn an_outcome_or_a_lost_run_is_reported_on_five_pulls_at_most_one_a_pull() {
     for (mut floor, reported) in [(Floor::new(), Failed), (unreported(), Succeeded)] {
         for pull in 1..=5 {
