@@ -92,7 +92,7 @@ fn names(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back().is_some_and(inside);
         let after = line[at + word.len()..].chars().next().is_some_and(inside);
-        !(before && word.starts_with(inside)) && !(after && word.ends_with(inside))
+        !(before && word.starts_with(inside) || after && word.ends_with(inside))
     })
 }
 
@@ -141,8 +141,11 @@ fn the_number_of_long_functions_is_known() {
 fn no_file_holds_a_banned_word() {
     let texts = files(".", &[".rs", ".md", ".toml", ".yml", ".yaml", "/run", "/nightly"]);
     let scripts = [".ci/run", ".ci/nightly"].map(|path| (path.to_owned(), text(path)));
-    let found = offences(&[texts, scripts.to_vec()].concat(), |_, line| {
-        BANNED.iter().find(|word| names(line, word)).map(|word| format!("holds {word}"))
+    let found = offences(&[texts, scripts.to_vec()].concat(), |path, line| {
+        // What several test binaries share is not used whole by each.
+        let shared = |word: &str| word.starts_with("#![") && is_test(path);
+        let mut held = BANNED.iter().filter(|word| names(line, word) && !shared(word));
+        held.next().map(|word| format!("holds {word}"))
     });
     none(&found, "finish it, or say it without the word");
 }

@@ -59,10 +59,8 @@ fn due(drawn: &Drawn, response: &Response) -> Due {
     let Some(call) = &drawn.call else { return Due::AnyOne };
     if response.status == 401 {
         // The local endpoints have a bearer of their own.
-        return match call {
-            Call::Local(_) => Due::Nothing,
-            _ => Due::One("unauthorized_count"),
-        };
+        let local = matches!(call, Call::Local(_));
+        return if local { Due::Nothing } else { Due::One("unauthorized_count") };
     }
     let routed = drawn.request.method == call.method()
         || drawn.request.method == Method::Head && call.method() == Method::Get;

@@ -17,6 +17,7 @@ pub mod standing;
 pub mod verdict;
 pub mod view;
 
+mod life;
 mod turn;
 
 use alloc::collections::BTreeMap;
@@ -30,18 +31,17 @@ pub use facts::{
 pub use notice::{Level, Notice};
 
 use crate::{
-    ids::{CallId, ExecutionId},
+    ids::CallId,
     step::Step,
     time::{Mono, Now},
     wire::{
-        execution::Status,
-        grammar::PublicKey,
         identity::Identity,
         local::{Queues, Status as LocalStatus},
     },
 };
 use execution::Dispatch;
 use heartbeat::Heartbeat;
+use life::{Life, Question};
 use pull::Pull;
 use readiness::Readiness;
 use register::Registration;
@@ -70,26 +70,6 @@ pub struct Agent {
     asked: BTreeMap<CallId, Question>,
     last_call: CallId,
     life: Life,
-}
-
-/// What a call asks, so that its answer reaches the machine that waits for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Question {
-    Callback { execution: ExecutionId, status: Status },
-    Heartbeat,
-    Pull,
-    Register,
-    Rotate(PublicKey),
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Life {
-    #[default]
-    Working,
-    Draining {
-        until: Mono,
-    },
-    Over,
 }
 
 impl Agent {

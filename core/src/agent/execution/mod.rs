@@ -17,6 +17,7 @@
 //! Specification: "Dispatch of pulled executions" and "Limits" of the node agent.
 
 mod judge;
+mod phase;
 mod report;
 mod settled;
 mod turn;
@@ -42,6 +43,7 @@ use crate::{
     time::{Mono, Now},
     wire::execution::{Callback, Execution, Status},
 };
+use phase::{Active, Current, Errand};
 use settled::Settled;
 use turn::Turn;
 
@@ -77,31 +79,6 @@ pub struct Dispatch {
     /// How often each lost or unreported run was reported on a pull.
     reports: BTreeMap<ExecutionId, u32>,
     draining: bool,
-}
-
-/// The entry whose callbacks are under way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Current {
-    entry: Execution,
-    errand: Errand,
-    leg: Status,
-    deadline: Mono,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Errand {
-    Claim,
-    Walk(&'static str),
-    /// One report of an outcome on a pull: of a lost run, or of one whose report was not taken.
-    Report(Callback),
-}
-
-/// A run of this process, or its terminal report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Active {
-    Running,
-    Reporting { callback: Callback, tries: usize },
-    Resting { callback: Callback, tries: usize, due: Mono },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,14 +135,5 @@ impl Dispatch {
     /// How many executions run or are being reported, and how many of the last pull wait.
     pub fn depths(&self) -> (usize, usize) {
         (self.active.len(), self.waiting.len())
-    }
-}
-
-impl Active {
-    const fn due(&self) -> Option<Mono> {
-        match self {
-            Self::Resting { due, .. } => Some(*due),
-            Self::Running | Self::Reporting { .. } => None,
-        }
     }
 }
