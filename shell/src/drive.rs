@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, future::Future, mem, pin::pin, time::Duration};
 
 use meshward_core::{
-    agent::{Agent, Exit, Input, Settings},
+    agent::{Agent, Exit, Input, Memory, Settings},
     time::Now,
 };
 use tokio::sync::mpsc;
@@ -12,7 +12,7 @@ use tracing::debug;
 use crate::{clock, local::Asked, perform::Performer};
 
 /// How many facts may wait; who brings one more waits itself.
-pub const INBOX_MAX: usize = 256;
+pub(crate) const INBOX_MAX: usize = 256;
 
 /// The longest sleep: a suspended machine must look at its clock again soon after it wakes.
 const SLEEP_MAX: Duration = Duration::from_secs(30);
@@ -29,6 +29,7 @@ pub(crate) struct Inbox {
 /// Drives an agent from its first fact to its exit; `stop` asks it to drain.
 pub(crate) async fn drive(
     settings: &Settings,
+    memory: Memory,
     mut performer: Performer,
     mut inbox: Inbox,
     stop: impl Future<Output = ()>,
@@ -36,7 +37,7 @@ pub(crate) async fn drive(
     let mut stop = pin!(stop);
     let mut stopping = false;
     let mut agent = Agent::default();
-    let mut ready = VecDeque::from([performer.remember()]);
+    let mut ready = VecDeque::from([Input::Restarted(Box::new(memory))]);
     loop {
         let input = match ready.pop_front() {
             Some(input) => input,
@@ -51,7 +52,9 @@ pub(crate) async fn drive(
             },
         };
         let now = clock::now();
-        if let Some(exit) = step(&mut agent, settings, now, input, (&mut performer, &mut ready)).await {
+        if let Some(exit) =
+            step(&mut agent, settings, now, input, (&mut performer, &mut ready)).await
+        {
             return exit;
         }
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{Captured, Cause, Effect, Ending, Gathered, Input, Level, Notice, Order, OrderKind, Run, Stored},
+    agent::{Captured, Cause, Effect, Ending, Input, Level, Notice, Order, OrderKind, Run, Stored},
     ids::{CallId, ExecutionId},
     wire::http::{Request, Response},
 };
@@ -14,13 +14,8 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, error, info, warn};
 
 use crate::{
-    actions,
-    chance,
-    client::Client,
-    drive::Outcome,
-    local::Asked,
-    store::Store,
-    tokens::RegistrationSources,
+    actions, chance, client::Client, drive::Outcome, local::Asked,
+    registration::RegistrationSources, store::Store,
 };
 
 /// The hands of one agent.
@@ -36,7 +31,12 @@ pub(crate) struct Performer {
 }
 
 impl Performer {
-    pub(crate) fn new(store: Store, client: Client, sources: RegistrationSources, facts: mpsc::Sender<Input>) -> Self {
+    pub(crate) fn new(
+        store: Store,
+        client: Client,
+        sources: RegistrationSources,
+        facts: mpsc::Sender<Input>,
+    ) -> Self {
         Self {
             store: Arc::new(Mutex::new(store)),
             client,
@@ -72,7 +72,9 @@ impl Performer {
 
     async fn gather(&self) -> Outcome {
         match chance::uuid() {
-            Ok(nonce) => Outcome::Known(Input::Gathered(Box::new(Gathered { nonce, ..self.sources.gather().await }))),
+            Ok(nonce) => {
+                Outcome::Known(Input::Gathered(Box::new(self.sources.gather(nonce).await)))
+            }
             Err(error) => Outcome::Known(Input::Stored(Stored::Failed {
                 order: OrderKind::MakeKey,
                 jitter: chance::jitter(),

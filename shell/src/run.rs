@@ -1,6 +1,6 @@
 //! Wires an agent together and runs it: data directory, listeners, client, loop.
 
-use std::{future::Future, path::PathBuf};
+use std::future::Future;
 
 use meshward_core::agent::{ActionSettings, Exit, Purpose, Settings};
 use thiserror::Error;
@@ -13,10 +13,10 @@ use crate::{
     config::Config,
     drive::{self, INBOX_MAX, Inbox},
     image,
-    local::{self, ASKED_MAX, ListenError, Listeners},
+    local::{self, ASKED_MAX, Addresses, ListenError, Listeners},
     perform::Performer,
+    registration::RegistrationSources,
     store::{Store, StoreError},
-    tokens::RegistrationSources,
 };
 
 /// The version that heartbeats and `--version` tell.
@@ -36,8 +36,14 @@ pub enum StartError {
 }
 
 /// Runs an agent until it exits; `stop` asks it to drain.
-pub async fn run(config: &Config, purpose: Purpose, stop: impl Future<Output = ()>) -> Result<Exit, StartError> {
-    let store = Store::open(&config.node.data_dir)?.forgetting(config.registration.token_file.clone());
+pub async fn run(
+    config: &Config,
+    purpose: Purpose,
+    stop: impl Future<Output = ()>,
+) -> Result<Exit, StartError> {
+    let mut store =
+        Store::open(&config.node.data_dir)?.forgetting(config.registration.token_file.clone());
+    let memory = store.remember()?;
     let client = Client::new(&client_settings(config))?;
     let settings = settings(config, purpose)?;
     let (facts_in, facts) = mpsc::channel(INBOX_MAX);
@@ -47,8 +53,9 @@ pub async fn run(config: &Config, purpose: Purpose, stop: impl Future<Output = (
         Purpose::Register => Listeners::none(),
     };
     info!(version = VERSION, control_plane = config.control_plane.url, "starting");
-    let performer = Performer::new(store, client, sources(config), facts_in);
-    let exit = drive::drive(&settings, performer, Inbox { facts, asked }, stop).await;
+    let performer =
+        Performer::new(store, client, RegistrationSources::of(&config.registration), facts_in);
+    let exit = drive::drive(&settings, memory, performer, Inbox { facts, asked }, stop).await;
     listeners.close(config.local_api.shutdown_timeout).await;
     Ok(exit)
 }
@@ -70,4 +77,20 @@ fn settings(config: &Config, purpose: Purpose) -> Result<Settings, StartError> {
             builtins: actions::BUILTINS.iter().map(|&name| name.to_owned()).collect(),
         },
     })
+}
+
+fn client_settings(config: &Config) -> ClientSettings {
+    ClientSettings {
+        url: config.control_plane.url.clone(),
+        ca_file: config.control_plane.ca_file.clone(),
+        tls_insecure_skip_verify: config.control_plane.tls_insecure_skip_verify,
+        connect_timeout: config.control_plane.connect_timeout,
+    }
+}
+
+fn addresses(config: &Config) -> Addresses {
+    Addresses {
+        socket: config.local_api.socket_path.clone(),
+        health: config.health.enabled.then(|| config.health.listen.clone()),
+    }
 }

@@ -11,13 +11,13 @@
 //! | posting | retry | waiting | until the window closes, then exit |
 //! | posting | stop, unusable | over | exit |
 //! | waiting | ticked | posting | same nonce, same key |
-//! | persisting | persisted | done | forget the token file, arm |
+//! | persisting | persisted | done | forget the token file if the token came from it, arm |
 //! | persisting | failed | persisting, later | the answer is held; the token is spent |
 //!
 //! One nonce serves all attempts and is never persisted. Specification: "Registration outcome handling", "Errors"
 //! and "Limits" of the node agent.
 
-use alloc::{boxed::Box, format, string::String, vec::Vec};
+use alloc::{boxed::Box, format, string::String};
 use core::time::Duration;
 
 use super::{
@@ -60,7 +60,7 @@ pub enum Registration {
         due: Mono,
     },
     Persisting {
-        identity: Box<Identity>,
+        admission: Box<Admission>,
         failures: u32,
         due: Option<Mono>,
     },
@@ -75,6 +75,8 @@ pub struct Draft {
     pub resource_handle: String,
     pub requested_resource_id: Option<String>,
     pub bootstrap_token: Secret<String>,
+    /// The token came from its file, which goes once it is spent.
+    pub token_in_file: bool,
     pub nonce: Uuid,
 }
 
@@ -82,8 +84,18 @@ pub struct Draft {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     pub request: RegisterRequest,
+    /// As in [`Draft`].
+    pub token_in_file: bool,
     pub begun: Mono,
     pub failures: u32,
+}
+
+/// What an accepted registration leaves to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admission {
+    pub identity: Identity,
+    /// As in [`Draft`].
+    pub token_in_file: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,20 +135,20 @@ impl Registration {
                 answered(attempt, *verdict, Window { window, now, jitter })
             }
             (Self::Waiting { attempt, due }, Input::Ticked) if due <= now.mono => post(attempt),
-            (Self::Persisting { identity, .. }, Input::Persisted) => persisted(identity),
+            (Self::Persisting { admission, .. }, Input::Persisted) => persisted(*admission),
             (
-                Self::Persisting { identity, failures, .. },
+                Self::Persisting { admission, failures, .. },
                 Input::PersistFailed { reason, jitter },
             ) => unpersisted(
-                identity,
+                admission,
                 failures + 1,
                 &reason,
                 now.mono.after(BACKOFF.wait(failures + 1, jitter)),
             ),
-            (Self::Persisting { identity, failures, due: Some(due) }, Input::Ticked)
+            (Self::Persisting { admission, failures, due: Some(due) }, Input::Ticked)
                 if due <= now.mono =>
             {
-                persist(identity, failures)
+                persist(admission, failures)
             }
             (
                 state,
@@ -189,8 +201,8 @@ fn restart(memory: &Memory) -> Step<Registration, Effect> {
 }
 
 fn gathered_all(gathered: Gathered) -> Step<Registration, Effect> {
-    let token = match choose(gathered.token) {
-        Ok(token) => token,
+    let (bootstrap_token, token_in_file) = match choose(gathered.token) {
+        Ok(chosen) => chosen,
         Err(lacking) => return over(Exit::Unprepared(lacking)),
     };
     if gathered.project_id.is_empty() {
@@ -203,32 +215,34 @@ fn gathered_all(gathered: Gathered) -> Step<Registration, Effect> {
         project_id: gathered.project_id,
         resource_handle: gathered.resource_handle,
         requested_resource_id: Some(gathered.requested_resource_id).filter(|id| !id.is_empty()),
-        bootstrap_token: token,
+        bootstrap_token,
+        token_in_file,
         nonce: gathered.nonce,
     };
     Step::to(Registration::MakingKey(Box::new(draft))).emit(Effect::Store(Order::MakeKey))
 }
 
-/// The first non-empty source: direct value, file, environment, metadata.
-fn choose(sources: TokenSources) -> Result<Secret<String>, Unprepared> {
+/// The first non-empty source: direct value, file, environment, metadata; and whether it is the file.
+fn choose(sources: TokenSources) -> Result<(Secret<String>, bool), Unprepared> {
+    let present = |token: &Secret<String>| !token.expose().is_empty();
+    let value = sources.value.filter(present);
     let file = match sources.file {
         TokenFile::Missing => None,
-        TokenFile::Text(text) => Some(text),
-        TokenFile::Unreadable(reason) if sources.value.is_none() => {
+        TokenFile::Text(text) => Some(Secret::new(text.expose().trim().into())).filter(present),
+        TokenFile::Unreadable(reason) if value.is_none() => {
             return Err(Unprepared::TokenFile(reason));
         }
         TokenFile::Unreadable(_) => None,
     };
-    let found: Vec<_> = [sources.value, file, sources.environment, sources.metadata]
-        .into_iter()
-        .flatten()
-        .collect();
-    let Some(token) = found.into_iter().find(|token| !token.expose().is_empty()) else {
+    let in_file = value.is_none() && file.is_some();
+    let elsewhere =
+        || sources.environment.filter(present).or_else(|| sources.metadata.filter(present));
+    let Some(token) = value.or(file).or_else(elsewhere) else {
         return Err(Unprepared::NoToken(sources.tried.join(", ")));
     };
     let legal = token.expose().len() <= TOKEN_MAX
         && token.expose().bytes().all(|byte| (0x20..=0x7e).contains(&byte));
-    if legal { Ok(token) } else { Err(Unprepared::TokenRule) }
+    if legal { Ok((token, in_file)) } else { Err(Unprepared::TokenRule) }
 }
 
 fn begin(draft: Draft, public_key: PublicKey, now: Now) -> Step<Registration, Effect> {
@@ -240,7 +254,8 @@ fn begin(draft: Draft, public_key: PublicKey, now: Now) -> Step<Registration, Ef
         public_key,
         requested_resource_id: draft.requested_resource_id,
     };
-    post(Box::new(Attempt { request, begun: now.mono, failures: 0 }))
+    let token_in_file = draft.token_in_file;
+    post(Box::new(Attempt { request, token_in_file, begun: now.mono, failures: 0 }))
 }
 
 fn post(attempt: Box<Attempt>) -> Step<Registration, Effect> {
@@ -262,7 +277,10 @@ fn answered(
 ) -> Step<Registration, Effect> {
     match verdict {
         Registered::Accepted(answer) => match Identity::registered(answer) {
-            Some(identity) => persist(Box::new(identity), 0),
+            Some(identity) => {
+                let token_in_file = attempt.token_in_file;
+                persist(Box::new(Admission { identity, token_in_file }), 0)
+            }
             None => over(Exit::Unusable {
                 reason: "nsk is not base64 of 32 bytes or node_id is no canonical UUID",
             }),
@@ -295,24 +313,24 @@ fn wait(mut attempt: Box<Attempt>, trouble: Trouble, window: Window) -> Step<Reg
         .emit(Effect::Tell(told))
 }
 
-fn persist(identity: Box<Identity>, failures: u32) -> Step<Registration, Effect> {
-    let order = Order::Persist(identity.clone());
-    Step::to(Registration::Persisting { identity, failures, due: None }).emit(Effect::Store(order))
+fn persist(admission: Box<Admission>, failures: u32) -> Step<Registration, Effect> {
+    let order = Order::Persist(Box::new(admission.identity.clone()));
+    Step::to(Registration::Persisting { admission, failures, due: None }).emit(Effect::Store(order))
 }
 
-fn persisted(identity: Box<Identity>) -> Step<Registration, Effect> {
+fn persisted(Admission { identity, token_in_file }: Admission) -> Step<Registration, Effect> {
     let told = Notice::info(format!(
         "registered as {} with mesh address {}",
         identity.node, identity.file.mesh_ip
     ));
     Step::to(Registration::Done)
-        .emit(Effect::Store(Order::ForgetToken))
+        .emit_all(token_in_file.then_some(Effect::Store(Order::ForgetToken)))
         .emit(Effect::Tell(told))
-        .emit(Effect::Arm(identity))
+        .emit(Effect::Arm(Box::new(identity)))
 }
 
 fn unpersisted(
-    identity: Box<Identity>,
+    admission: Box<Admission>,
     failures: u32,
     reason: &str,
     due: Mono,
@@ -321,7 +339,7 @@ fn unpersisted(
         "registered, but the identity cannot be written: {reason}. The bootstrap token is spent and the identity is \
          only in memory: make room or mend the directory and leave this process running; it tries again"
     ));
-    Step::to(Registration::Persisting { identity, failures, due: Some(due) })
+    Step::to(Registration::Persisting { admission, failures, due: Some(due) })
         .emit(Effect::Tell(told))
 }
 

@@ -153,7 +153,7 @@ impl<'s> Turn<'s> {
         self.agent.registration = step.state;
         for effect in step.effects {
             match effect {
-                register::Effect::Gather => self.effects.push(Effect::Gather),
+                register::Effect::Gather => self.gather(),
                 register::Effect::Store(order) => self.effects.push(Effect::Store(order)),
                 register::Effect::Post(request) => {
                     self.send(Question::Register, &Call::Register, json::encode(&request), None);
@@ -165,13 +165,15 @@ impl<'s> Turn<'s> {
         }
     }
 
+    /// Begins afresh: a key that was staged for an earlier identity is gone with it.
+    fn gather(&mut self) {
+        self.agent.staged = StagedFile::Missing;
+        self.effects.push(Effect::Gather);
+    }
+
     fn arm(&mut self, identity: Identity) {
         let (node_id, mesh_ip) = (identity.file.node_id.clone(), identity.file.mesh_ip.clone());
-        let staged = if self.agent.identity.is_none() {
-            mem::take(&mut self.agent.staged)
-        } else {
-            StagedFile::Missing
-        };
+        let staged = mem::take(&mut self.agent.staged);
         self.agent.identity = Some(identity);
         if self.settings.purpose == Purpose::Register {
             return self.exit(Exit::Registered { node_id, mesh_ip });

@@ -140,15 +140,18 @@ pub struct Seen {
 
 /// Reads an error answer, only from `application/problem+json`.
 pub fn read(response: &super::http::Response) -> Seen {
-    let is_problem =
-        response.headers.first("content-type").is_some_and(|kind| kind.starts_with(CONTENT_TYPE));
-    if !is_problem {
+    let kind = response.headers.first("content-type").unwrap_or_default();
+    let media_type = kind.split(';').next().unwrap_or_default().trim();
+    if !media_type.eq_ignore_ascii_case(CONTENT_TYPE) {
         return Seen::default();
     }
     let seen: ProblemSeen = super::json::decode_tolerant(&response.body).unwrap_or_default();
+    let in_header = || response.headers.first(CORRELATION_HEADER).unwrap_or_default().to_owned();
     Seen {
         code: seen.code.map(|code| Code::parse(&code)),
         detail: seen.detail,
-        correlation_id: seen.correlation_id,
+        correlation_id: Some(seen.correlation_id)
+            .filter(|id| !id.is_empty())
+            .unwrap_or_else(in_header),
     }
 }

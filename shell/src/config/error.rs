@@ -39,12 +39,6 @@ pub enum Place {
     Nowhere,
 }
 
-impl ConfigError {
-    pub(super) fn broken(place: Place, key: &str, rule: impl Into<String>) -> Self {
-        Self { place, key: Some(key.to_owned()), fault: Fault::Broken(rule.into()) }
-    }
-}
-
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

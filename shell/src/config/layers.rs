@@ -156,7 +156,7 @@ impl Merged {
         place: &dyn Fn(usize) -> Place,
     ) {
         match (schema::find(path), value.get_ref()) {
-            (Some(key), given) => self.hold(key, key.kind.from_toml(given), place(at)),
+            (Some(key), given) => self.hold(key, key.kind.take_toml(given), place(at)),
             (None, DeValue::Table(table)) if schema::is_section(path) => {
                 self.table(path, table, place)
             }
@@ -177,7 +177,7 @@ impl Merged {
 
     fn text(&mut self, path: &str, text: &str, place: Place) {
         if let Some(key) = schema::find(path) {
-            self.hold(key, key.kind.from_text(text), place);
+            self.hold(key, key.kind.take_text(text), place);
         }
     }
 
@@ -214,7 +214,7 @@ impl Merged {
                 None
             }
             Default::InRunDir(name) => Some(Value::Text(self.in_run_dir(name))),
-            Default::Text(text) => key.kind.from_text(text).ok(),
+            Default::Text(text) => key.kind.take_text(text).ok(),
         };
         self.held.insert(key.path, Held { value, place: Place::Nowhere });
     }

@@ -41,11 +41,6 @@ impl Key {
     pub(super) fn variable(&self) -> String {
         format!("{VARIABLE_PREFIX}{}", self.path.replace('.', "__").to_ascii_uppercase())
     }
-
-    /// Its section and its name in there.
-    pub(super) fn parts(&self) -> (&'static str, &'static str) {
-        self.path.rsplit_once('.').unwrap_or(("", self.path))
-    }
 }
 
 pub(super) const VARIABLE_PREFIX: &str = "MESHWARD_";

@@ -58,7 +58,7 @@ impl Kind {
     }
 
     /// Takes the type of a TOML value; its rule is left to [`Kind::check`].
-    pub(super) fn from_toml(self, value: &DeValue<'_>) -> Result<Value, String> {
+    pub(super) fn take_toml(self, value: &DeValue<'_>) -> Result<Value, String> {
         let wrong = || format!("must be {}, not {}", self.name(), described(value));
         match self {
             Self::Duration { .. } => {
@@ -77,7 +77,7 @@ impl Kind {
     }
 
     /// Reads what an environment variable or a flag holds; a list is separated by commas.
-    pub(super) fn from_text(self, given: &str) -> Result<Value, String> {
+    pub(super) fn take_text(self, given: &str) -> Result<Value, String> {
         match self {
             Self::Duration { .. } => Ok(Value::Duration(duration::parse(given)?)),
             Self::Flag => {

@@ -49,11 +49,21 @@ impl<'s> Turn<'s> {
     /// Begins a pass; what an earlier one left waiting is in this pull again if it still matters.
     pub(super) fn pulled(&mut self, entries: Vec<Execution>) {
         let listed: BTreeSet<_> = entries.iter().map(id).collect();
-        self.dispatch.unreported.retain(|execution, _| listed.contains(execution));
+        self.forget_unlisted(&listed);
         self.dispatch.reports.retain(|execution, _| listed.contains(execution));
         self.dispatch.waiting = entries.into();
         self.dispatch.began = self.now.mono;
         self.advance();
+    }
+
+    /// Gives up the outcomes that the control plane no longer asks for; what ran is never run again.
+    fn forget_unlisted(&mut self, listed: &BTreeSet<ExecutionId>) {
+        let unlisted = |execution: &ExecutionId| !listed.contains(execution);
+        let gone: Vec<_> =
+            self.dispatch.unreported.keys().filter(|id| unlisted(id)).cloned().collect();
+        for execution in gone {
+            self.settle(execution);
+        }
     }
 
     /// Judges waiting entries until one needs an answer.
@@ -176,6 +186,9 @@ impl<'s> Turn<'s> {
                 )));
                 self.settle(id(&current.entry));
             }
+            Called::Unacceptable { inline_too_large: true, reason } if current.has_output() => {
+                self.leave_without_output(*current, &reason);
+            }
             Called::Unacceptable { reason, .. } if terminal => {
                 self.delivered_badly(id(&current.entry), &reason)
             }
@@ -205,6 +218,8 @@ impl<'s> Turn<'s> {
     /// Leaves an entry unsettled: the next pull brings it again, unless its reports are used up.
     fn leave(&mut self, entry: &Execution, reason: &str) {
         let execution = id(entry);
+        // A pull that came meanwhile may list it as it stood before this attempt.
+        self.dispatch.waiting.retain(|waiting| id(waiting) != execution);
         let reports = self.dispatch.reports.get(&execution).copied().unwrap_or_default();
         if reports >= ORPHAN_REPORTS_MAX {
             return self.settle_unrun(entry, "its report was not taken on five pulls");
@@ -213,6 +228,15 @@ impl<'s> Turn<'s> {
             "execution {:?} waits for the next pull: {reason}",
             execution.0
         )));
+    }
+
+    /// Keeps an outcome for the next pull, and lets go of the output that was too large for the control plane.
+    fn leave_without_output(&mut self, current: Current, reason: &str) {
+        if let Errand::Report(callback) = current.errand {
+            let callback = Callback { output: None, ..callback };
+            self.dispatch.unreported.insert(id(&current.entry), callback);
+        }
+        self.leave(&current.entry, reason);
     }
 
     fn run(&mut self, entry: Execution) {
@@ -335,6 +359,12 @@ impl<'s> Turn<'s> {
 
     fn tell(&mut self, notice: Notice) {
         self.effects.push(Effect::Tell(notice));
+    }
+}
+
+impl Current {
+    fn has_output(&self) -> bool {
+        matches!(&self.errand, Errand::Report(callback) if callback.output.is_some())
     }
 }
 
