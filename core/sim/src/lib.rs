@@ -13,6 +13,10 @@ pub mod rng;
 pub mod script;
 pub mod world;
 
+mod operator;
+mod perform;
+mod settings;
+
 pub use checks::Violation;
 pub use script::{Event, Faults, Script};
 pub use world::{Summary, World};

@@ -28,6 +28,7 @@ fn run(first: u64, every: usize) -> (Vec<String>, Vec<Summary>) {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "the figures of a long run are read by a person")]
 fn every_promise_holds_in_every_drawn_world() {
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let begun = Instant::now();
