@@ -1,1 +1,19 @@
+//! The Meshward node agent's side of the world: sockets, files and processes, which carry out what the core decides.
 
+pub mod actions;
+pub mod chance;
+pub mod cli;
+pub mod client;
+pub mod clock;
+pub mod config;
+pub mod hygiene;
+pub mod image;
+pub mod local;
+pub mod log;
+pub mod run;
+pub mod store;
+pub mod tokens;
+
+mod drive;
+mod perform;
+mod registration;

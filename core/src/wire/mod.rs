@@ -5,9 +5,9 @@
 
 pub mod bearer;
 pub mod call;
+pub mod control;
 pub mod execution;
 pub mod grammar;
-pub mod health;
 pub mod heartbeat;
 pub mod http;
 pub mod identity;

@@ -161,22 +161,37 @@ pub const CODE_MAX: usize = 128;
 /// The longest correlation id that is taken from an answer, in characters.
 pub const CORRELATION_ID_MAX: usize = 256;
 
-/// What the reader of an error answer relies on; its texts are printable ASCII and bounded.
+/// The longest detail that is taken from an answer, in characters; a longer one is cut.
+pub const DETAIL_MAX: usize = 512;
+
+/// The members of an error answer as its sender wrote them; all others are passed over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ProblemSeen {
+    pub detail: String,
+    pub correlation_id: String,
+    pub code: Option<String>,
+}
+
+/// What an error answer tells beyond its status, fit for a line of a log: bounded, without control characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     pub code: Option<Code>,
-    pub correlation_id: Option<String>,
+    pub detail: String,
+    /// Empty where there is none.
+    pub correlation_id: String,
 }
 
 /// The members that [`read`] looks at, each judged by itself.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Members {
-    code: Loose,
+    detail: Loose,
     correlation_id: Loose,
+    code: Loose,
 }
 
-/// Reads what an error answer tells beyond its status; nothing from an answer of another content type.
+/// Reads an error answer; nothing from one of another content type.
 ///
 /// The correlation id of the body comes before the one of the header. A body that is too long or no object is as one
 /// without members.
@@ -188,12 +203,15 @@ pub fn read(response: &Response) -> Seen {
         0..=READ_MAX => json::decode_tolerant(&response.body).unwrap_or_default(),
         _ => Members::default(),
     };
-    let text = |member: &Loose, max| printable(member.text().ok().flatten()?, max);
-    let header =
-        || printable(response.headers.first(CORRELATION_HEADER)?.to_owned(), CORRELATION_ID_MAX);
+    let text = |member: &Loose| member.text().ok().flatten();
+    let in_header = || printable(response.headers.first(CORRELATION_HEADER)?, CORRELATION_ID_MAX);
+    let in_body = text(&members.correlation_id).and_then(|id| printable(&id, CORRELATION_ID_MAX));
     Seen {
-        code: text(&members.code, CODE_MAX).map(|code| Code::parse(&code)),
-        correlation_id: text(&members.correlation_id, CORRELATION_ID_MAX).or_else(header),
+        code: text(&members.code)
+            .and_then(|code| printable(&code, CODE_MAX))
+            .map(|code| Code::parse(&code)),
+        detail: text(&members.detail).map(|detail| one_line(&detail)).unwrap_or_default(),
+        correlation_id: in_body.or_else(in_header).unwrap_or_default(),
     }
 }
 
@@ -204,10 +222,15 @@ fn is_problem(response: &Response) -> bool {
     media_type.trim().eq_ignore_ascii_case(CONTENT_TYPE)
 }
 
-fn printable(text: String, max: usize) -> Option<String> {
-    let legal =
-        (1..=max).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    legal.then_some(text)
+/// The text, if it is printable ASCII of a sensible length.
+fn printable(text: &str, max: usize) -> Option<String> {
+    let legal = (1..=max).contains(&text.len())
+        && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    legal.then(|| text.to_owned())
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).take(DETAIL_MAX).collect()
 }
 
 /// The reason phrase of RFC 9110.

@@ -5,11 +5,8 @@
 use alloc::format;
 use core::time::Duration;
 
-use super::{http::Response, timestamp::Timestamp};
+use super::timestamp::Timestamp;
 use crate::time::Wall;
-
-/// The header.
-pub const HEADER: &str = "retry-after";
 
 /// No answer makes a client wait longer.
 pub const WAIT_MAX: Duration = Duration::from_secs(3600);
@@ -19,15 +16,11 @@ const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// The wait that an answer asks for, at most [`WAIT_MAX`] and never below `base`; `None` where it asks for none.
-pub fn wait(response: &Response, wall: Wall, base: Duration) -> Option<Duration> {
-    let asked = parse(response.headers.first(HEADER)?, wall)?;
-    Some(asked.min(WAIT_MAX).max(base))
-}
-
-/// Reads the value of the header as the time left from now, zero for a date that has passed.
+/// Reads the value of the header as the time left from now, at most [`WAIT_MAX`]; zero for a date that has passed.
+/// The caller never waits shorter than its own base backoff.
 pub fn parse(value: &str, wall: Wall) -> Option<Duration> {
-    seconds(value).or_else(|| http_date(value).map(|at| at.left(wall)))
+    let asked = seconds(value).or_else(|| http_date(value).map(|at| at.left(wall)))?;
+    Some(asked.min(WAIT_MAX))
 }
 
 /// Digits and nothing else; a number beyond 64 bits is the greatest.

@@ -5,7 +5,7 @@
 //!
 //! Specification: "State snapshot", "Session entry" and "GET /v1/nodes/{id}/state".
 
-use alloc::{string::String, vec::Vec};
+use alloc::{borrow::Cow, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,19 @@ pub struct Snapshot {
     pub executions: Vec<Execution>,
     /// `None` is "not populated" and no signal to tear anything down; an empty list is.
     pub sessions: Option<Vec<Session>>,
+}
+
+/// A snapshot as it is served: the parts that depend on the moment are projected, all others borrowed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Projection<'s> {
+    pub peers: &'s [Peer],
+    pub reachability: &'s Option<Raw>,
+    pub policy: &'s Option<Policy>,
+    pub bridge: &'s Option<Bridge>,
+    pub state: &'s Option<Entries>,
+    pub reports: &'s Option<Entries>,
+    pub executions: Vec<Cow<'s, Execution>>,
+    pub sessions: Vec<&'s Session>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,10 +16,7 @@ use thiserror::Error;
 
 use crate::time::Wall;
 
-/// An instant, in nanoseconds since 1970.
-///
-/// An offset can put an instant up to a day before year 0000 or behind year 9999; such a one is compared as it is and
-/// written as the nearest that the format can show.
+/// An instant of the years 0000 to 9999 in UTC, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i128);
 
@@ -30,16 +27,15 @@ pub struct NotATimestamp;
 
 const NANOS: i128 = 1_000_000_000;
 const DAY: i64 = 86_400;
+/// The seconds of the years 0000 to 9999 in UTC.
+const SECONDS: core::ops::Range<i64> = -62_167_219_200..253_402_300_800;
 
 impl Timestamp {
     /// `0001-01-01T00:00:00Z`, which stands for "not set".
     pub const ZERO: Self = Self(-62_135_596_800 * NANOS);
 
-    /// The first instant that can be written: the begin of year 0000.
-    const FIRST: Self = Self(-62_167_219_200 * NANOS);
-
     /// The last instant that can be written: the end of year 9999.
-    const LAST: Self = Self(253_402_300_800 * NANOS - 1);
+    const LAST: Self = Self(SECONDS.end as i128 * NANOS - 1);
 
     /// Reads a timestamp of any offset.
     pub fn parse(text: &str) -> Result<Self, NotATimestamp> {
@@ -102,7 +98,8 @@ fn read(text: &[u8]) -> Option<Timestamp> {
     let (nanos, zone) = fraction(rest)?;
     let seconds =
         days_from_1970(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset(zone)?;
-    Some(Timestamp(i128::from(seconds) * NANOS + i128::from(nanos)))
+    // An offset can carry the instant out of the years that are written with four digits.
+    SECONDS.contains(&seconds).then(|| Timestamp(i128::from(seconds) * NANOS + i128::from(nanos)))
 }
 
 fn digits(text: &[u8]) -> Option<i64> {
@@ -174,9 +171,8 @@ const fn date_from_1970(days: i64) -> (i64, i64, i64) {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = (*self).clamp(Self::FIRST, Self::LAST).0;
-        let seconds = i64::try_from(shown.div_euclid(NANOS)).unwrap_or_default();
-        let nanos = shown.rem_euclid(NANOS);
+        let seconds = i64::try_from(self.0.div_euclid(NANOS)).unwrap_or_default();
+        let nanos = self.0.rem_euclid(NANOS);
         let (year, month, day) = date_from_1970(seconds.div_euclid(DAY));
         let time = seconds.rem_euclid(DAY);
         write!(

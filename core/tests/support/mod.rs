@@ -1,0 +1,32 @@
+//! What every property test of a machine shares: where its seeds are kept, and the replay property.
+
+use meshward_core::step::Step;
+use proptest::test_runner::{Config, FileFailurePersistence};
+
+/// Keeps the seeds of failures in the folder at the top, one file a machine.
+pub(crate) fn seeds_in(machine: &str) -> Config {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let path = format!("{root}/../proptest-regressions/{machine}.txt");
+    let persistence = FileFailurePersistence::Direct(Box::leak(path.into_boxed_str()));
+    Config { failure_persistence: Some(Box::new(persistence)), ..Config::default() }
+}
+
+/// The same inputs from the same state give the same effects and the same state.
+pub(crate) fn replays<State, Input, Effect>(
+    start: &State,
+    inputs: &[Input],
+    step: impl Fn(State, Input) -> Step<State, Effect>,
+) where
+    State: Clone + PartialEq + core::fmt::Debug,
+    Input: Clone,
+    Effect: PartialEq + core::fmt::Debug,
+{
+    let run = || {
+        inputs.iter().fold(Step::to(start.clone()), |before, input| {
+            let Step { state, effects } = before;
+            let after = step(state, input.clone());
+            Step { state: after.state, effects }.emit_all(after.effects)
+        })
+    };
+    assert_eq!(run(), run());
+}

@@ -1,0 +1,109 @@
+//! HTTP in: the Unix socket of the node-local API and the health listener. Each request becomes a fact for the core.
+//!
+//! Specification: "Local HTTP API" and "Health listener".
+
+mod health;
+mod serve;
+mod socket;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use meshward_core::{
+    agent::Door,
+    wire::http::{Request, Response},
+};
+use thiserror::Error;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    task::JoinSet,
+};
+
+use crate::config::ListenAddress;
+
+/// How many requests may wait for the loop; who brings one more waits itself.
+pub const ASKED_MAX: usize = 64;
+
+/// A request of a co-located program, and where its answer goes.
+#[derive(Debug)]
+pub struct Asked {
+    pub door: Door,
+    pub request: Request,
+    pub reply: oneshot::Sender<Response>,
+}
+
+/// Where to listen.
+#[derive(Clone, Debug)]
+pub struct Addresses {
+    pub socket: PathBuf,
+    pub health: Option<ListenAddress>,
+}
+
+/// Why a listener did not open.
+#[derive(Debug, Error)]
+pub enum ListenError {
+    #[error(
+        "cannot listen on {address} (health.listen): free the port, or set health.listen to another address"
+    )]
+    Health { address: String, source: io::Error },
+    #[error("cannot listen on the socket {} (local_api.socket_path)", .path.display())]
+    Socket { path: PathBuf, source: io::Error },
+    #[error("{} is in the way of the local API and is no socket: move it, or set local_api.socket_path", .0.display())]
+    NoSocket(PathBuf),
+    #[error("another program answers on the socket {}: stop it, or set local_api.socket_path", .0.display())]
+    SocketInUse(PathBuf),
+}
+
+/// The open listeners.
+#[derive(Debug)]
+pub struct Listeners {
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+    socket: Option<PathBuf>,
+}
+
+impl Listeners {
+    pub fn none() -> Self {
+        Self { stop: watch::Sender::new(false), tasks: JoinSet::new(), socket: None }
+    }
+
+    /// Stops accepting, waits a while for open requests, and removes the socket.
+    pub async fn close(mut self, patience: Duration) {
+        self.stop.send_replace(true);
+        let ended = async { while self.tasks.join_next().await.is_some() {} };
+        // What is still open then is cut when the tasks are dropped.
+        let _ = tokio::time::timeout(patience, ended).await;
+        if let Some(path) = &self.socket {
+            forget(path);
+        }
+    }
+}
+
+/// Opens the health listener, then the socket, and serves both.
+pub async fn listen(
+    addresses: &Addresses,
+    asked: mpsc::Sender<Asked>,
+) -> Result<Listeners, ListenError> {
+    let mut listeners = Listeners::none();
+    if let Some(address) = &addresses.health {
+        let listener = health::bind(address).await?;
+        let stopped = listeners.stop.subscribe();
+        listeners.tasks.spawn(serve::listener(listener, health::LIMITS, asked.clone(), stopped));
+    }
+    let listener = socket::bind(&addresses.socket)?;
+    listeners.socket = Some(addresses.socket.clone());
+    let stopped = listeners.stop.subscribe();
+    listeners.tasks.spawn(serve::listener(listener, socket::LIMITS, asked, stopped));
+    Ok(listeners)
+}
+
+fn forget(path: &Path) {
+    match std::fs::remove_file(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => tracing::warn!(path = %path.display(), %error, "the socket is left behind"),
+    }
+}

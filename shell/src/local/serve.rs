@@ -1,0 +1,204 @@
+//! Connections of local clients: accepted up to a cap, head and body read within their limits, asked, answered.
+
+use std::{convert::Infallible, future::Future, io, sync::Arc, time::Duration};
+
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::{
+    Request as HttpRequest, Response as HttpResponse, StatusCode,
+    body::{Bytes, Incoming},
+    header::{HeaderName, HeaderValue},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use meshward_core::{
+    agent::Door,
+    wire::http::{Body, Headers, Method, Request, Response},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
+    sync::{Semaphore, mpsc, oneshot, watch},
+    task::JoinSet,
+};
+use tracing::debug;
+
+use super::Asked;
+
+/// What a listener allows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) door: Door,
+    /// Connections at once; one more is closed at once.
+    pub(super) connections_max: usize,
+    /// From the first byte of a head to its last.
+    pub(super) head: Duration,
+    /// From the end of a head to the end of the answer.
+    pub(super) request: Duration,
+    pub(super) head_bytes_max: usize,
+    pub(super) body_bytes_max: usize,
+    pub(super) keep_alive: bool,
+}
+
+/// How long accepting rests when the system is out of descriptors.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// What connections come from.
+pub(super) trait Accept {
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+}
+
+impl Accept for TcpListener {
+    type Stream = TcpStream;
+
+    async fn next(&self) -> io::Result<TcpStream> {
+        self.accept().await.map(|(stream, _)| stream)
+    }
+}
+
+impl Accept for UnixListener {
+    type Stream = UnixStream;
+
+    async fn next(&self) -> io::Result<UnixStream> {
+        self.accept().await.map(|(stream, _)| stream)
+    }
+}
+
+/// Accepts until stopped; a connection over the cap is closed at once.
+pub(super) async fn listener(
+    listener: impl Accept,
+    limits: Limits,
+    asked: mpsc::Sender<Asked>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let room = Arc::new(Semaphore::new(limits.connections_max));
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.next() => accepted,
+            Some(_) = connections.join_next() => continue,
+            () = told(&mut stopped) => break,
+        };
+        match (accepted, Arc::clone(&room).try_acquire_owned()) {
+            (Ok(stream), Ok(permit)) => {
+                let served = connection(stream, limits, asked.clone(), stopped.clone());
+                connections.spawn(async move {
+                    served.await;
+                    drop(permit);
+                });
+            }
+            (Ok(_), Err(_)) => {
+                debug!(door = ?limits.door, "no room for another connection; it is closed")
+            }
+            (Err(error), _) => {
+                debug!(%error, door = ?limits.door, "cannot accept");
+                tokio::time::sleep(ACCEPT_REST).await;
+            }
+        }
+    }
+    while connections.join_next().await.is_some() {}
+}
+
+/// Waits until the listeners are told to stop, or are gone.
+async fn told(stopped: &mut watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+/// Serves one connection until it ends or the listener stops.
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    limits: Limits,
+    asked: mpsc::Sender<Asked>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let service = service_fn(move |request| {
+        let asked = asked.clone();
+        async move { Ok::<_, Infallible>(answer(request, limits, asked).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(limits.head_bytes_max.max(HYPER_BUFFER_MIN))
+        .keep_alive(limits.keep_alive)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = told(&mut stopped) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        debug!(%error, "a local connection broke");
+    }
+}
+
+/// The smallest buffer that hyper takes.
+const HYPER_BUFFER_MIN: usize = 8192;
+
+async fn answer(
+    request: HttpRequest<Incoming>,
+    limits: Limits,
+    asked: mpsc::Sender<Asked>,
+) -> HttpResponse<Full<Bytes>> {
+    match tokio::time::timeout(limits.request, ask(request, limits, asked)).await {
+        Ok(Some(response)) => written(response),
+        Ok(None) => status(StatusCode::SERVICE_UNAVAILABLE),
+        Err(_) => status(StatusCode::REQUEST_TIMEOUT),
+    }
+}
+
+/// `None` when the agent has stopped.
+async fn ask(
+    request: HttpRequest<Incoming>,
+    limits: Limits,
+    asked: mpsc::Sender<Asked>,
+) -> Option<Response> {
+    let request = read(request, limits).await;
+    let (reply, answered) = oneshot::channel();
+    asked.send(Asked { door: limits.door, request, reply }).await.ok()?;
+    answered.await.ok()
+}
+
+async fn read(request: HttpRequest<Incoming>, limits: Limits) -> Request {
+    let (head, body) = request.into_parts();
+    let mut headers = Headers::new();
+    for (name, value) in &head.headers {
+        headers.push(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
+    }
+    let body = match Limited::new(body, limits.body_bytes_max).collect().await {
+        Ok(whole) => Body::Whole(whole.to_bytes().into()),
+        Err(error) if error.is::<LengthLimitError>() => Body::Oversized,
+        Err(_) => Body::Unreadable,
+    };
+    Request {
+        method: Method::parse(head.method.as_str()),
+        path: head.uri.path().to_owned(),
+        query: head.uri.query().map(str::to_owned),
+        headers,
+        body,
+    }
+}
+
+fn written(response: Response) -> HttpResponse<Full<Bytes>> {
+    let mut written = HttpResponse::new(Full::new(Bytes::from(response.body)));
+    *written.status_mut() =
+        StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    for (name, value) in response.headers.iter() {
+        if let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))
+        {
+            written.headers_mut().append(name, value);
+        }
+    }
+    written
+}
+
+fn status(status: StatusCode) -> HttpResponse<Full<Bytes>> {
+    let mut response = HttpResponse::new(Full::default());
+    *response.status_mut() = status;
+    response
+}
