@@ -13,11 +13,14 @@ const NODE: &str = "0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0a3";
 const KEY: &str = "AAECAwQFBgcICQoLDA0OD4CRorPE1eb3+Onay7ytno8=";
 
 fn credential() -> Credential {
-    Credential { node: Uuid::parse(NODE).unwrap(), key: NodeSecretKey::parse(KEY).unwrap() }
+    Credential {
+        node: Uuid::parse(NODE).expect("a UUID"),
+        key: NodeSecretKey::parse(KEY).expect("a key"),
+    }
 }
 
 fn refusal(header: &str) -> Refusal {
-    Credential::parse(header).unwrap_err()
+    Credential::parse(header).expect_err("no credential")
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn broken(text: &str, (at, length, piece): (usize, usize, &str)) -> String {
 fn alike(ours: &Value, theirs: &Value) -> bool {
     match (ours, theirs) {
         (Value::Number(ours), Value::Number(theirs)) => {
-            let (a, b) = (ours.as_f64().unwrap(), theirs.as_f64().unwrap());
+            let (Some(a), Some(b)) = (ours.as_f64(), theirs.as_f64()) else { return false };
             (a - b).abs() <= a.abs().max(b.abs()) * 1e-14 + f64::MIN_POSITIVE
         }
         (Value::Array(ours), Value::Array(theirs)) => {

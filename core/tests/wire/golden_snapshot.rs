@@ -19,8 +19,8 @@ use crate::golden::{both, golden, raw};
 const KEY_A: &str = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
 const KEY_B: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-fn spelled(text: &str) -> Option<Spelled> {
-    Some(Spelled::parse(text).unwrap())
+fn spelled(text: &str) -> Spelled {
+    Spelled::parse(text).expect("a timestamp")
 }
 
 fn name(text: &str) -> Name {
@@ -65,7 +65,7 @@ fn bridge() -> Bridge {
         peer_a_endpoint: "203.0.113.1:51820".into(),
         peer_b_id: name("peer-003"),
         peer_b_endpoint: "203.0.113.3:51820".into(),
-        expires_at: spelled("2099-12-31T23:59:59Z"),
+        expires_at: Some(spelled("2099-12-31T23:59:59Z")),
     };
     let user = UserPeer {
         public_key: "ua-pub-key-001".into(),
@@ -191,8 +191,8 @@ fn execution() -> Execution {
             r#"{"z":18446744073709551616,"a":-0,"rate":1e400,"deep":{"b":[1.50,"\u0061"],"b":null}}"#,
         )),
         status: "pending".into(),
-        requested_at: spelled("2026-01-15T10:30:00.500Z"),
-        expires_at: spelled("2026-01-15T12:30:00+01:00"),
+        requested_at: Some(spelled("2026-01-15T10:30:00.500Z")),
+        expires_at: Some(spelled("2026-01-15T12:30:00+01:00")),
     }
 }
 
@@ -209,8 +209,8 @@ fn parameters_may_be_null() {
         kind: "hook".into(),
         parameters: None,
         status: "ack".into(),
-        requested_at: spelled("2026-01-15T10:30:00Z"),
-        expires_at: spelled("2099-12-31T23:59:59Z"),
+        requested_at: Some(spelled("2026-01-15T10:30:00Z")),
+        expires_at: Some(spelled("2099-12-31T23:59:59Z")),
     };
     both("execution.null_parameters", &entry);
     let spare = Execution { requested_at: None, expires_at: None, ..entry };
@@ -225,7 +225,7 @@ fn session(id: &str, kind: &str, target: Target, idle: Option<u32>) -> Session {
         jti: name(id),
         kind: kind.into(),
         target,
-        expires_at: spelled("2099-12-31T23:59:59Z"),
+        expires_at: Some(spelled("2099-12-31T23:59:59Z")),
         idle_timeout_seconds: idle,
     }
 }

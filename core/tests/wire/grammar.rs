@@ -45,7 +45,11 @@ fn near(pattern: &'static str) -> impl Strategy<Value = String> {
 
 /// Says the same as the pattern; `$` of the pattern means the very end.
 fn judged(pattern: &str, text: &str, accepted: bool) {
-    assert_eq!(Regex::new(pattern).unwrap().is_match(text), accepted, "{pattern} {text:?}");
+    assert_eq!(
+        Regex::new(pattern).expect("a pattern").is_match(text),
+        accepted,
+        "{pattern} {text:?}"
+    );
 }
 
 proptest! {
