@@ -135,15 +135,6 @@ codes! {
 /// The content type of an error answer.
 pub const CONTENT_TYPE: &str = "application/problem+json";
 
-/// The longest body of an error answer that is read, in bytes.
-pub const BODY_MAX: usize = 4096;
-
-/// The longest code that is carried through, in bytes.
-pub const CODE_MAX: usize = 128;
-
-/// The longest correlation id that is carried through, in bytes.
-pub const CORRELATION_ID_MAX: usize = 256;
-
 /// The header that ties an answer to the server's log.
 pub const CORRELATION_HEADER: &str = "x-correlation-id";
 
