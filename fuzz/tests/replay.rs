@@ -15,7 +15,13 @@ fn folder(name: &str) -> PathBuf {
 fn names(folder: &Path) -> BTreeSet<String> {
     fs::read_dir(folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .map(|entry| {
+            entry
+                .expect("the folder can be read")
+                .file_name()
+                .into_string()
+                .expect("names are UTF-8")
+        })
         .collect()
 }
 

@@ -9,7 +9,7 @@ use crate::{
     wire::{
         json::{self, Raw},
         local::{DataEntry, DataSummary, PULLED_CONTENT_TYPE, StateSummary},
-        snapshot::{Entries, Entry},
+        snapshot::Entries,
         timestamp::Timestamp,
     },
 };
@@ -27,14 +27,16 @@ impl View {
     pub fn refreshed(mut self, now: Now, state: Option<Entries>) -> Self {
         let state = state.unwrap_or_default();
         let metadata = state.metadata.into_iter().map(|entry| (entry.key.0, entry.value)).collect();
-        let data = state.data.into_iter().map(|entry| self.entry(now, entry)).collect();
+        // Of a key listed twice the last value counts, before anything is compared.
+        let values: BTreeMap<_, _> =
+            state.data.into_iter().map(|entry| (entry.key.0, entry.value)).collect();
+        let data = values.into_iter().map(|(key, value)| self.entry(now, key, &value)).collect();
         Self { metadata, data }
     }
 
     /// Keeps version and time while the value is unchanged.
-    fn entry(&mut self, now: Now, entry: Entry) -> (String, DataEntry) {
-        let key = entry.key.0;
-        let payload = quoted(&entry.value);
+    fn entry(&mut self, now: Now, key: String, value: &str) -> (String, DataEntry) {
+        let payload = quoted(value);
         let known = self.data.remove(&key);
         let version = known.as_ref().map_or(0, |known| known.version) + 1;
         let kept = known.filter(|known| known.payload == payload).unwrap_or_else(|| DataEntry {

@@ -30,6 +30,7 @@ pub enum Sink {
 }
 
 impl Sink {
+    /// The last segment of its path.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Metrics => "metrics",
@@ -55,6 +56,7 @@ pub enum Test {
 }
 
 impl Call {
+    /// The method it is called with.
     pub const fn method(&self) -> Method {
         match self {
             Self::Health | Self::State { .. } | Self::Reachability { .. } => Method::Get,
@@ -94,6 +96,7 @@ impl Call {
 }
 
 impl Test {
+    /// The method it is called with.
     pub const fn method(&self) -> Method {
         match self {
             Self::Bearer
@@ -107,6 +110,7 @@ impl Test {
         }
     }
 
+    /// The path that names this route, each parameter one percent-encoded segment.
     pub fn path(&self) -> String {
         match self {
             Self::Bearer => "/test/bearer".into(),

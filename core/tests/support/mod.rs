@@ -1,15 +1,10 @@
 //! What every property test of a machine shares: where its seeds are kept, and the replay property.
 
-use meshward_core::step::Step;
-use proptest::test_runner::{Config, FileFailurePersistence};
+mod seeds;
 
-/// Keeps the seeds of failures in the folder at the top, one file a machine.
-pub(crate) fn seeds_in(machine: &str) -> Config {
-    let root = env!("CARGO_MANIFEST_DIR");
-    let path = format!("{root}/../proptest-regressions/{machine}.txt");
-    let persistence = FileFailurePersistence::Direct(Box::leak(path.into_boxed_str()));
-    Config { failure_persistence: Some(Box::new(persistence)), ..Config::default() }
-}
+use meshward_core::step::Step;
+
+pub(crate) use seeds::seeds_in;
 
 /// The same inputs from the same state give the same effects and the same state.
 pub(crate) fn replays<State, Input, Effect>(

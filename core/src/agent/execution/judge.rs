@@ -64,7 +64,7 @@ pub(super) fn judge(
     match (entry.status.as_str(), known) {
         ("started", Known::Unreported(callback)) => Move::Deliver(callback),
         ("started", _) => Move::Orphan,
-        ("pending" | "ack", Known::Unreported(_)) => Move::Settle("it ran here already".into()),
+        ("pending" | "ack", Known::Unreported(_)) => Move::Defer("it ran here already"),
         ("pending", _) => begin(entry, Status::Ack, room, settings),
         ("ack", _) => begin(entry, Status::Started, room, settings),
         (other, _) => Move::Settle(format!("its status {other:?} is unknown")),

@@ -22,10 +22,12 @@ impl PeerAddr {
         Ok(Self(SocketAddr::new(addr.ip().to_canonical(), addr.port())))
     }
 
+    /// The address, IPv4 where it was mapped into IPv6.
     pub const fn ip(&self) -> IpAddr {
         self.0.ip()
     }
 
+    /// The port, which may be 0.
     pub const fn port(&self) -> u16 {
         self.0.port()
     }

@@ -16,6 +16,7 @@ use crate::secret::Secret;
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
+    /// Reads 44 characters of padded standard base64.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
         key_bytes(text).and_then(Self::from_bytes).ok_or(Malformed::PublicKey)
     }
@@ -43,10 +44,12 @@ impl fmt::Debug for PublicKey {
 pub struct Checksum([u8; 32]);
 
 impl Checksum {
+    /// A digest as it was computed.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
+    /// Reads 64 lower-case hex digits, or 44 characters of padded standard base64.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
         match text.len() {
             64 => hex_bytes(text),
@@ -87,6 +90,7 @@ impl fmt::Debug for Checksum {
 pub struct NodeSecretKey(Secret<[u8; 32]>);
 
 impl NodeSecretKey {
+    /// A key out of an envelope.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(Secret::new(bytes))
     }
@@ -96,6 +100,7 @@ impl NodeSecretKey {
         key_bytes(text).map(Self::from_bytes).ok_or(Malformed::Base64Key)
     }
 
+    /// The bytes, for the one place that must send or compare them.
     pub const fn expose(&self) -> &[u8; 32] {
         self.0.expose()
     }

@@ -13,8 +13,10 @@ macro_rules! names {
         pub struct $name(String);
 
         impl $name {
+            /// The longest name, in characters.
             pub const LEN_MAX: usize = $max;
 
+            /// Reads a name.
             pub fn parse(text: &str) -> Result<Self, Malformed> {
                 let legal = text.starts_with(|first: char| first.is_ascii_lowercase())
                     && text.len() <= Self::LEN_MAX
@@ -22,6 +24,7 @@ macro_rules! names {
                 if legal { Ok(Self(text.to_string())) } else { Err(Malformed::$fault) }
             }
 
+            /// The name as it was read.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -44,10 +47,12 @@ names! {
 pub struct Name(pub String);
 
 impl Name {
+    /// The identifier as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
+    /// Whether it names nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

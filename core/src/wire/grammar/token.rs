@@ -20,6 +20,7 @@ pub struct BootstrapToken {
 }
 
 impl BootstrapToken {
+    /// Reads a token of the specification's pattern.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
         let mut parts = text.split('_');
         let mut part = || parts.next().ok_or(Malformed::Token);

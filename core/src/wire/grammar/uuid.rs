@@ -12,8 +12,10 @@ use super::Malformed;
 pub struct Uuid([u8; 16]);
 
 impl Uuid {
+    /// The UUID that names nothing.
     pub const ZERO: Self = Self([0; 16]);
 
+    /// A UUID as it stands in an envelope.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
@@ -25,6 +27,7 @@ impl Uuid {
         Self(bytes)
     }
 
+    /// The bytes, in the order in which they are written.
     pub const fn bytes(&self) -> &[u8; 16] {
         &self.0
     }
