@@ -150,9 +150,9 @@ impl Rotation {
         }
     }
 
-    /// Whether a key is in hand that the control plane has not decided on.
-    pub fn is_idle(&self) -> bool {
-        self.phase == Phase::Idle
+    /// Whether no key is in hand but one that was refused and is still to be removed.
+    pub const fn is_idle(&self) -> bool {
+        matches!(self.phase, Phase::Idle | Phase::Leaving { .. })
     }
 
     /// Whether the disk is about to hold a key that the control plane has accepted.

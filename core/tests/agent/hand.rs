@@ -25,6 +25,8 @@ struct Hand {
     accepted: bool,
     /// A stage is under way or due.
     wanted: bool,
+    /// A refused key is still on disk.
+    left: bool,
 }
 
 impl Hand {
@@ -38,7 +40,8 @@ impl Hand {
             Input::Armed(StagedFile::Key(key)) if self.is_empty() => {
                 Self { key: Some(*key), ..self }
             }
-            Input::Signalled(_) if self.is_empty() => Self { wanted: true, ..self },
+            Input::Signalled(_) if self.is_empty() => Self { wanted: true, left: false, ..self },
+            Input::DiscardFailed { .. } if self.is_empty() => Self { left: true, ..self },
             Input::Staged(key) if self.wanted => Self { key: Some(*key), ..Self::default() },
             Input::Answered { key, verdict, .. } if self.key == Some(*key) && !self.accepted => {
                 match verdict {
@@ -55,6 +58,7 @@ impl Hand {
             | Input::Answered { .. }
             | Input::Committed
             | Input::CommitFailed { .. }
+            | Input::DiscardFailed { .. }
             | Input::Ticked => self,
         }
     }
@@ -66,11 +70,13 @@ struct Real {
     hand: Hand,
     /// A question or an order is out, so that its answer may come.
     out: bool,
+    /// A discard is out.
+    discarding: bool,
 }
 
 impl Real {
     fn new() -> Self {
-        Self { mill: Mill::new(), hand: Hand::default(), out: false }
+        Self { mill: Mill::new(), hand: Hand::default(), out: false, discarding: false }
     }
 
     fn take(&mut self, waited: u64, input: &Input) {
@@ -89,7 +95,8 @@ impl Real {
             Input::Staged(_) | Input::StageFailed { .. } => self.out && self.hand.wanted,
             Input::Answered { .. } => self.out && self.hand.key.is_some() && !self.hand.accepted,
             Input::Committed | Input::CommitFailed { .. } => self.out && self.hand.accepted,
-            Input::Armed(_) => self.hand.is_empty(),
+            Input::DiscardFailed { .. } => self.discarding,
+            Input::Armed(_) => self.hand.is_empty() && !self.hand.left,
             Input::Signalled(_) | Input::Ticked => true,
         }
     }
@@ -100,11 +107,15 @@ impl Real {
             self.hand = before;
         }
         let other = matches!(input, Input::Answered { key, .. } if before.key != Some(*key));
-        let idle_input =
-            matches!(input, Input::Signalled(_) | Input::Ticked | Input::Armed(_)) || other;
+        let idle_input = matches!(
+            input,
+            Input::Signalled(_) | Input::Ticked | Input::Armed(_) | Input::DiscardFailed { .. }
+        ) || other;
         if !(idle_input && effects.is_empty()) {
             self.out = false;
         }
+        self.discarding = effects.contains(&Effect::Discard);
+        self.hand.left &= !self.discarding;
         for effect in effects {
             self.judge(before, effect);
         }
@@ -113,7 +124,7 @@ impl Real {
         let due = self.mill.rotation.wakeup().is_some();
         assert_eq!(
             due,
-            !self.out && !self.hand.is_empty(),
+            self.hand.left || !self.out && !self.hand.is_empty(),
             "either an answer or a tick is awaited"
         );
     }
@@ -123,7 +134,9 @@ impl Real {
             Effect::Stage => assert!(self.hand.wanted && self.hand.key.is_none()),
             Effect::Post(key) => assert!(self.hand.key == Some(*key) && !self.hand.accepted),
             Effect::Commit(_) => assert!(self.hand.accepted),
-            Effect::Discard => assert!(self.hand.is_empty() && !before.accepted),
+            Effect::Discard => {
+                assert!(!before.accepted && (self.hand.is_empty() || before.left));
+            }
             Effect::Reconcile => assert!(before.accepted && self.hand.is_empty()),
             Effect::Tell(_) => {}
         }

@@ -209,12 +209,41 @@ fn a_discarded_key_leaves_no_rest() {
 }
 
 #[test]
+fn a_refused_key_that_cannot_be_removed_is_removed_every_two_minutes_until_it_is() {
+    let mut mill = Mill::posting();
+    mill.answer(1, Rotated::NothingPending);
+    for _ in 0..3 {
+        assert_eq!(mill.give(discard_failed()), []);
+        assert!(mill.rotation.is_idle());
+        assert_eq!(mill.wake(), (seconds(120), vec![Effect::Discard]));
+    }
+    assert_eq!(mill.rotation.wakeup(), None);
+}
+
+#[test]
+fn a_refused_key_that_is_still_there_is_removed_before_the_next_is_staged() {
+    for source in [Source::Event, Source::Heartbeat] {
+        let mut mill = Mill::posting();
+        mill.answer(1, Rotated::NothingPending);
+        mill.give(discard_failed());
+        assert_eq!(mill.give(Input::Signalled(source)), [Effect::Discard, Effect::Stage]);
+        let before = mill.rotation.clone();
+        assert_eq!(mill.give(discard_failed()), []);
+        assert_eq!(mill.rotation, before, "the stage that is under way tells what is there");
+    }
+}
+
+#[test]
 fn a_tick_before_its_time_does_nothing() {
     let mut mill = Mill::waiting();
     let before = mill.rotation.clone();
     mill.now = mill.now.after(seconds(5) - Duration::from_nanos(1));
     assert_eq!(mill.give(Input::Ticked), []);
     assert_eq!(mill.rotation, before);
+}
+
+fn discard_failed() -> Input {
+    Input::DiscardFailed { reason: "full".into() }
 }
 
 pub(crate) fn inputs() -> impl Strategy<Value = Input> {
@@ -243,6 +272,7 @@ pub(crate) fn inputs() -> impl Strategy<Value = Input> {
             .prop_map(|(key, verdict, jitter)| Input::Answered { key, verdict, jitter }),
         3 => Just(Input::Committed),
         1 => jitter().prop_map(|jitter| Input::CommitFailed { reason: "full".into(), jitter }),
+        2 => Just(discard_failed()),
         3 => Just(Input::Ticked),
     ]
 }
