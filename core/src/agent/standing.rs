@@ -2,7 +2,7 @@
 
 use crate::time::Mono;
 
-/// The node's standing: admitted until an authenticated call is answered 401, and again with the next that is not.
+/// The node's standing: admitted until a heartbeat or pull is answered 401, and again with the next that is accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
     #[default]

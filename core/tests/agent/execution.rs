@@ -307,6 +307,16 @@ fn a_claim_accepted_during_a_drain_is_cancelled_without_running() {
 }
 
 #[test]
+fn what_is_only_acknowledged_when_the_drain_begins_is_left_to_the_next_process() {
+    let mut floor = Floor::new();
+    floor.pulled(&[entry("one", "pending")]);
+    assert_eq!(floor.give(Input::Draining), []);
+    let effects = floor.answer("one", Ack, Called::Accepted);
+    assert_eq!((statuses(&effects), runs(&effects)), (vec![], vec![]));
+    assert!(floor.dispatch.is_idle());
+}
+
+#[test]
 fn a_full_house_has_room_again_once_a_report_is_taken() {
     let mut floor = Floor::new();
     floor.run("x");

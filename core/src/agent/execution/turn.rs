@@ -201,6 +201,10 @@ impl<'s> Turn<'s> {
     fn next_leg(&mut self, mut current: Box<Current>) {
         match (&current.errand, current.leg) {
             (Errand::Claim, Status::Started) => self.run(current.entry),
+            // What is acknowledged and not started is run by the next process.
+            (Errand::Claim, Status::Ack) if self.dispatch.draining => {
+                self.leave(&current.entry, "this process is stopping");
+            }
             (Errand::Claim | Errand::Walk(_), Status::Ack) => {
                 current.leg = Status::Started;
                 self.post_leg(current);
