@@ -8,6 +8,9 @@ use meshward_core::{
     wire::grammar::{Checksum, base64_text},
 };
 
+/// How many executions run at once.
+pub(crate) const MAX_CONCURRENT: usize = 3;
+
 /// The one action that the agent has.
 pub(crate) const ACTION: &str = "probe";
 
@@ -23,7 +26,7 @@ pub(crate) fn agent() -> Settings {
         binary_version: "0.1.0".to_owned(),
         actions: ActionSettings {
             enabled: true,
-            max_concurrent: 3,
+            max_concurrent: MAX_CONCURRENT,
             max_action_timeout: Duration::from_secs(600),
             max_output_bytes: 1 << 20,
             builtins: vec![ACTION.to_owned()],

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use meshward_core::{
-    agent::execution::ORPHAN_REPORTS_MAX, ids::ExecutionId, wire::timestamp::Timestamp,
-};
+use meshward_core::{ids::ExecutionId, time::Mono, wire::timestamp::Timestamp};
 
 use super::witness::{Beginning, Found, Rest, Sending, Serving};
 use crate::{
     net::Caller,
     route::{Route, Said},
+    settings::MAX_CONCURRENT,
 };
+
+/// "Orphan report retries 5": after so many reports that were not taken, an execution may be left open.
+const REPORTS_MAX: u32 = 5;
 
 /// When something took place: in which life of a node and of the control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +49,13 @@ pub(super) struct Executions {
     untaken: BTreeMap<(usize, ExecutionId), u32>,
     /// Of which both ends may think differently: a callback met a fault, or its sender died.
     disturbed: BTreeSet<ExecutionId>,
-    /// Which the node may leave open: refused behind a disturbance, forgotten, or reported in vain too often.
+    /// When each pull was answered, and when the one was that a node heard of last.
+    pulls: BTreeMap<Caller, Mono>,
+    seen: BTreeMap<usize, Mono>,
+    /// When a callback last moved each execution.
+    moved: BTreeMap<ExecutionId, Mono>,
+    /// Which the node may leave open: refused behind a pull that was out of date, forgotten, or reported in vain too
+    /// often.
     let_go: BTreeSet<ExecutionId>,
 }
 
@@ -127,7 +135,14 @@ impl Executions {
 
     /// Void for executions of which both ends may think differently.
     pub(super) fn served(&mut self, serving: &Serving<'_>, found: &mut Found) {
+        let accepted = serving.response.status == 200;
+        if *serving.said == Said::Pull && accepted {
+            self.pulls.entry(serving.caller).or_insert(serving.now.mono);
+        }
         let Said::Callback { execution, .. } = serving.said else { return };
+        if accepted {
+            self.moved.insert(execution.clone(), serving.now.mono);
+        }
         let excused = self.shared || self.disturbed.contains(execution);
         found.unless(
             serving.response.status != 409 || excused,
@@ -140,6 +155,9 @@ impl Executions {
     }
 
     pub(super) fn heard(&mut self, caller: Caller, said: &Said, status: u16) {
+        if *said == Said::Pull && status == 200 {
+            self.seen.extend(self.pulls.get(&caller).map(|at| (caller.node, *at)));
+        }
         let Said::Callback { execution, .. } = said else { return };
         let key = (caller.node, execution.clone());
         match (status, said.route()) {
@@ -153,7 +171,8 @@ impl Executions {
             (409, _) => {
                 self.open.remove(&key);
                 self.refused.insert(key);
-                self.let_go.insert(execution.clone());
+                let out_of_date = self.seen.get(&caller.node) < self.moved.get(execution);
+                self.let_go.extend(out_of_date.then(|| execution.clone()));
             }
             (_, Route::Terminal) => self.untaken(key),
             _ => {}
@@ -163,7 +182,7 @@ impl Executions {
     fn untaken(&mut self, key: (usize, ExecutionId)) {
         let count = self.untaken.entry(key.clone()).or_default();
         *count += 1;
-        if *count >= ORPHAN_REPORTS_MAX {
+        if *count >= REPORTS_MAX {
             self.let_go.insert(key.1);
         }
     }
@@ -174,7 +193,7 @@ impl Executions {
         self.no_execution_runs_past_its_deadline(beginning, found);
         let known = self.dispatched.get(beginning.execution).is_some_and(|entry| entry.known);
         found.unless(known, "no unknown action runs");
-        found.unless(beginning.node.runs.len() < 3, "no more run at once than may");
+        found.unless(beginning.node.runs.len() < MAX_CONCURRENT, "no more run at once than may");
     }
 
     /// Void when both have forgotten since: the node by dying, the control plane by its restart.

@@ -1,15 +1,20 @@
 //! Keys, receipts and the identity: what is on disk, beside what the control plane holds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use meshward_core::{
-    agent::rotation,
     time::Mono,
     wire::{grammar::PublicKey, identity::IdentityFile, json, rotation::Receipt},
 };
 
 use super::witness::{Found, Rest, Sending, Serving};
 use crate::{disk::Disk, node::Node, route::Said};
+
+/// The shortest wait before a key is offered again.
+const OFFER_WAIT_MIN: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keys {
@@ -81,7 +86,7 @@ impl Keys {
         );
         let life = sending.caller.life;
         let too_soon = held.last_sent.as_ref().is_some_and(|(of, last, at)| {
-            *of == life && last == key && sending.now.mono.since(*at) < rotation::BACKOFF.base
+            *of == life && last == key && sending.now.mono.since(*at) < OFFER_WAIT_MIN
         });
         found.unless(!too_soon, "a key is offered again after five seconds at the earliest");
         held.undecided = Some(key.to_owned());

@@ -1,10 +1,10 @@
 //! Executions: claimed, run at most once, reported along the table, and brought to an end.
 
 use meshward_sim::{
-    Event::{Crash, Dispatch, RestartPlane, SetClock, Stop},
+    Event::{AskRotation, Crash, Dispatch, RestartPlane, SetClock, Stop},
     Script,
-    net::Fate,
-    route::Route::{Ack, Register, Started, Terminal},
+    net::{Fate, Passage},
+    route::Route::{Ack, Pull, Register, Started, Terminal},
     script::Spot,
 };
 
@@ -127,6 +127,22 @@ fn a_report_that_is_never_taken_is_given_up_after_five_pulls() {
         (1..=60).fold(dispatched(), |script, nth| script.meets(Terminal, nth, Fate::instead(503)));
     let mut world = play(script);
     assert_eq!(world.journal.heard(Terminal), [503; 8]);
+    assert_eq!(status(&mut world, "x-1"), "started");
+}
+
+/// Found by a drawn world: what the control plane refuses is given up, even where only the pull was out of date.
+#[test]
+fn a_pull_that_is_out_of_date_behind_a_lost_claim_leaves_the_execution_to_lapse() {
+    let late = Fate { reply: Passage::After(19_000), ..Fate::PLAIN };
+    // The commit of a rotation asks for a pull while the claim that the one before it led to is on its way.
+    let script = dispatched()
+        .at(40, AskRotation)
+        .meets(Ack, 1, Fate::late(100))
+        .meets(Pull, 5, late)
+        .meets(Started, 1, Fate::LOST_REPLY);
+    let mut world = play(script);
+    assert_eq!(world.journal.served(Ack), [200, 409], "{:?}", world.journal);
+    assert_eq!(world.journal.runs(), 0);
     assert_eq!(status(&mut world, "x-1"), "started");
 }
 
