@@ -1,0 +1,327 @@
+//! Every crash point of every order: promises P1 (an identity is all or nothing) and P2 (no private key that the
+//! control plane may hold as current is ever lost).
+
+use meshward_core::{
+    agent::{Memory, Order, StagedFile, Stored},
+    wire::{
+        grammar::{NodeSecretKey, PublicKey, Uuid},
+        identity::{Identity, IdentityFile, KeyFile},
+        rotation::Receipt,
+    },
+};
+
+use super::{
+    keys::PrivateKey,
+    perform,
+    shadow::{Fate, Shadow},
+    vault::{IDENTITY, NODE_SECRET_KEY, PRIVATE_KEY, SIGNING_PUBLIC_KEY, STAGED_KEY, Vault},
+};
+
+const NO_SPACE: i32 = 28;
+const IO_ERROR: i32 = 5;
+
+/// The identity of one registration; every file of it names its number.
+fn identity(number: u8) -> Identity {
+    let node = Uuid::drawn([number; 16]);
+    Identity {
+        node,
+        key: NodeSecretKey::from_bytes([number; 32]),
+        file: IdentityFile {
+            node_id: node.to_string(),
+            mesh_ip: format!("10.0.0.{number}"),
+            signing_public_key: format!("signing {number}"),
+            signing_key_id: "key".into(),
+            domain_mesh_cidr: "10.0.0.0/24".into(),
+            last_rotation: None,
+        },
+    }
+}
+
+fn rotated(number: u8) -> IdentityFile {
+    let receipt =
+        Receipt { rotation_id: "rotation".into(), kid: "kid".into(), wrap_key_version: 1 };
+    IdentityFile { last_rotation: Some(receipt), ..identity(number).file }
+}
+
+/// What has been promised or ordered up to a point of a run.
+#[derive(Clone, Debug, Default)]
+struct Ledger {
+    /// Registrations whose files may stand there.
+    persisting: Vec<u8>,
+    /// An answer said that this one stands.
+    persisted: Option<u8>,
+    /// Keys that the control plane may hold as current: each must be on the disk.
+    posted: Vec<PublicKey>,
+    /// The identity that stood at first is corrupt and was not yet set aside.
+    corrupt: bool,
+    committed: bool,
+}
+
+fn open(disk: Shadow) -> Vault<Shadow> {
+    Vault::open(disk).ok().expect("a disk without a fate refuses nothing")
+}
+
+fn key_in(disk: &Shadow, name: &str) -> Option<PublicKey> {
+    PrivateKey::parse(disk.content(name)?)?.public()
+}
+
+/// Starts on a disk as the next process would and checks both promises.
+fn check(disk: &Shadow, ledger: &Ledger) -> Memory {
+    let mut vault = open(disk.restarted());
+    let memory = vault.remember().ok().expect("a disk without a fate refuses nothing");
+    let found = Identity::load(&memory.files);
+    match &found {
+        Ok(None) => assert_eq!(ledger.persisted, None, "the persisted identity is gone"),
+        Ok(Some(found)) => {
+            let number = found.key.expose()[0];
+            assert!(ledger.persisting.contains(&number), "{number} in {ledger:?}");
+            assert_eq!(found.node, identity(number).node, "a mix of registrations");
+            assert_eq!(found.file.signing_public_key, identity(number).file.signing_public_key);
+            if ledger.committed {
+                assert!(found.file.last_rotation.is_some(), "the receipt is gone");
+            }
+        }
+        Err(corrupt) => assert!(ledger.corrupt, "{corrupt}"),
+    }
+    let disk = vault.disk();
+    for key in &ledger.posted {
+        let held = [key_in(disk, PRIVATE_KEY), key_in(disk, STAGED_KEY)];
+        assert!(held.contains(&Some(*key)), "a posted key is lost: {held:?} without {key}");
+    }
+    if ledger.committed {
+        assert_eq!(memory.staged, StagedFile::Missing);
+    }
+    memory
+}
+
+/// Checks a disk as it is seen, and as each power failure may leave it; also when the process ended first, its
+/// successor has told what it found, and then the power fails.
+fn check_all(disk: &Shadow, ledger: &Ledger) {
+    check(disk, ledger);
+    for image in disk.images() {
+        check(&image, ledger);
+    }
+    let mut successor = open(disk.restarted());
+    let told = successor.remember().ok().expect("a disk without a fate refuses nothing");
+    for image in successor.disk().images() {
+        assert_eq!(check(&image, ledger), told, "what was told at the start did not last");
+    }
+}
+
+/// One order, and what its start and its success mean.
+fn carry_out(vault: &mut Vault<Shadow>, order: &Order, ledger: &mut Ledger) -> bool {
+    match order {
+        Order::Persist(identity) => ledger.persisting.push(identity.key.expose()[0]),
+        Order::Commit(_) => ledger.posted.retain(|key| Some(*key) == key_in_staged(vault)),
+        Order::Discard => ledger.posted.retain(|key| Some(*key) != key_in_staged(vault)),
+        Order::SetAside => {
+            ledger.posted.clear();
+            ledger.persisted = None;
+        }
+        Order::MakeKey | Order::ForgetToken | Order::Stage => {}
+    }
+    let Ok(stored) = perform(vault, order) else { return false };
+    match (order, stored) {
+        (Order::MakeKey, Stored::KeyMade(key)) => ledger.posted = vec![key],
+        (Order::Stage, Stored::Staged(key)) if !ledger.posted.contains(&key) => {
+            ledger.posted.push(key);
+        }
+        (Order::Persist(identity), Stored::Persisted) => {
+            ledger.persisted = Some(identity.key.expose()[0]);
+        }
+        (Order::SetAside, Stored::Done) => ledger.corrupt = false,
+        (Order::Commit(_), Stored::Committed) => ledger.committed = true,
+        _ => {}
+    }
+    true
+}
+
+/// The staged key, or the private key it has become.
+fn key_in_staged(vault: &mut Vault<Shadow>) -> Option<PublicKey> {
+    let disk = vault.disk();
+    key_in(disk, STAGED_KEY).or_else(|| key_in(disk, PRIVATE_KEY))
+}
+
+/// Runs the orders with the fate at each operation in turn, each order again until it succeeds, and checks the disk
+/// after each order and at the end. Returns how many points there were.
+fn enumerate(start: &Shadow, known: &Ledger, orders: &[Order], fate: Fate) -> usize {
+    let whole = {
+        let (mut vault, mut ledger) = (open(start.restarted()), known.clone());
+        let all = orders.iter().all(|order| carry_out(&mut vault, order, &mut ledger));
+        assert!(all, "without a fate every order succeeds");
+        check_all(vault.disk(), &ledger);
+        vault.disk().begun
+    };
+    let opened = open(start.restarted()).disk().begun;
+    for point in opened..whole {
+        let (mut vault, mut ledger) = (open(start.restarted()), known.clone());
+        vault.disk().fate = Some((point, fate));
+        for order in orders {
+            let done = carry_out(&mut vault, order, &mut ledger);
+            check_all(vault.disk(), &ledger);
+            if !done && fate == Fate::Stop {
+                break;
+            }
+            if !done {
+                assert!(carry_out(&mut vault, order, &mut ledger), "{order:?} again, after {point}");
+                check_all(vault.disk(), &ledger);
+            }
+        }
+        if fate == Fate::Stop {
+            resume(vault.disk(), &ledger, orders);
+        }
+    }
+    whole - opened
+}
+
+/// After a crash, each disk that may be left takes all the orders again from the one that its memory asks for.
+fn resume(disk: &Shadow, ledger: &Ledger, orders: &[Order]) {
+    for image in disk.images() {
+        let mut ledger = ledger.clone();
+        let memory = check(&image, &ledger);
+        let mut vault = open(image);
+        for order in remaining(&memory, orders) {
+            assert!(carry_out(&mut vault, order, &mut ledger), "{order:?} after a restart");
+            check_all(vault.disk(), &ledger);
+        }
+    }
+}
+
+fn remaining<'o>(memory: &Memory, orders: &'o [Order]) -> Vec<&'o Order> {
+    let loaded = Identity::load(&memory.files);
+    orders
+        .iter()
+        .filter(|order| match order {
+            Order::SetAside => loaded.is_err(),
+            Order::MakeKey | Order::Persist(_) => !matches!(loaded, Ok(Some(_))),
+            Order::Stage | Order::Commit(_) => !matches!(
+                &loaded,
+                Ok(Some(identity)) if identity.file.last_rotation.is_some()
+                    && memory.staged == StagedFile::Missing
+            ),
+            Order::Discard => memory.staged != StagedFile::Missing,
+            Order::ForgetToken => true,
+        })
+        .collect()
+}
+
+fn enumerate_all(start: &Shadow, known: &Ledger, orders: &[Order]) {
+    let points = enumerate(start, known, orders, Fate::Stop);
+    assert!(points >= orders.len(), "only {points} points");
+    assert_eq!(enumerate(start, known, orders, Fate::Fail(NO_SPACE)), points);
+    assert_eq!(enumerate(start, known, orders, Fate::Fail(IO_ERROR)), points);
+}
+
+/// A disk with a complete identity, and what is known of it.
+fn registered(number: u8) -> (Shadow, Ledger) {
+    let (mut vault, mut ledger) = (open(Shadow::default()), Ledger::default());
+    let persist = Order::Persist(Box::new(identity(number)));
+    assert!(carry_out(&mut vault, &Order::MakeKey, &mut ledger));
+    assert!(carry_out(&mut vault, &persist, &mut ledger));
+    let mut disk = vault.disk().restarted();
+    disk.begun = 0;
+    (disk, ledger)
+}
+
+#[test]
+fn a_registration_that_stops_anywhere_leaves_no_identity_or_a_whole_one() {
+    let orders = [Order::MakeKey, Order::Persist(Box::new(identity(1)))];
+    enumerate_all(&Shadow::default(), &Ledger::default(), &orders);
+}
+
+#[test]
+fn a_registration_after_a_corrupt_identity_never_mixes_the_two() {
+    let orders = [Order::SetAside, Order::MakeKey, Order::Persist(Box::new(identity(2)))];
+    let whole = identity(1).file.encode();
+    for broken in [&b""[..], &whole[..whole.len() / 2], &[0; 64][..]] {
+        let (mut disk, mut ledger) = registered(1);
+        disk.plant(IDENTITY, broken);
+        disk.plant(STAGED_KEY, PrivateKey::generate().unwrap().text().as_bytes());
+        (ledger.corrupt, ledger.persisted) = (true, None);
+        enumerate_all(&disk, &ledger, &orders);
+    }
+    for lost in [PRIVATE_KEY, NODE_SECRET_KEY, SIGNING_PUBLIC_KEY] {
+        let (mut disk, mut ledger) = registered(1);
+        disk.plant(lost, &[0; 44]);
+        (ledger.corrupt, ledger.persisted) = (true, None);
+        ledger.posted.clear();
+        enumerate_all(&disk, &ledger, &orders);
+    }
+}
+
+#[test]
+fn a_rotation_that_stops_anywhere_keeps_the_old_key_and_the_posted_one() {
+    let (disk, ledger) = registered(1);
+    let orders = [Order::Stage, Order::Commit(Box::new(rotated(1)))];
+    enumerate_all(&disk, &ledger, &orders);
+}
+
+#[test]
+fn a_refused_rotation_that_stops_anywhere_keeps_the_old_key() {
+    let (disk, ledger) = registered(1);
+    enumerate_all(&disk, &ledger, &[Order::Stage, Order::Discard]);
+}
+
+#[test]
+fn a_commit_is_the_same_when_it_is_done_again_after_it_ended() {
+    let (disk, mut ledger) = registered(1);
+    let mut vault = open(disk);
+    let commit = Order::Commit(Box::new(rotated(1)));
+    assert!(carry_out(&mut vault, &Order::Stage, &mut ledger));
+    assert!(carry_out(&mut vault, &commit, &mut ledger));
+    let before = vault.disk().content(PRIVATE_KEY).unwrap().to_vec();
+    assert!(perform(&mut vault, &commit).is_ok());
+    assert_eq!(vault.disk().content(PRIVATE_KEY).unwrap(), before);
+    check_all(vault.disk(), &ledger);
+}
+
+#[test]
+fn a_sound_staged_key_is_never_replaced_and_a_broken_one_is() {
+    let mut vault = open(registered(1).0);
+    let Ok(first) = vault.stage() else { panic!("staged") };
+    assert_eq!(vault.stage().ok(), Some(first));
+    vault.disk().plant(STAGED_KEY, b"");
+    assert_ne!(vault.stage().ok(), Some(first));
+}
+
+#[test]
+fn a_commit_without_any_key_to_promote_is_refused_and_writes_nothing() {
+    for staged in [Some(&b"broken"[..]), None] {
+        let mut vault = open(registered(1).0);
+        match staged {
+            Some(content) => vault.disk().plant(STAGED_KEY, content),
+            None => vault.disk().plant(PRIVATE_KEY, b"broken"),
+        }
+        let before = vault.disk().content(IDENTITY).unwrap().to_vec();
+        assert!(vault.commit(&rotated(1)).is_err());
+        assert_eq!(vault.disk().content(IDENTITY).unwrap(), before);
+    }
+}
+
+#[test]
+fn a_new_private_key_is_refused_beside_an_identity() {
+    let mut vault = open(registered(1).0);
+    let before = vault.disk().content(PRIVATE_KEY).unwrap().to_vec();
+    assert!(vault.make_key("now").is_err());
+    assert_eq!(vault.disk().content(PRIVATE_KEY).unwrap(), before);
+}
+
+#[test]
+fn what_an_interrupted_set_aside_left_is_moved_before_a_new_key_is_made() {
+    let (mut disk, _) = registered(1);
+    disk.plant(STAGED_KEY, b"left");
+    let mut vault = open(disk);
+    vault.disk().fate = None;
+    let Ok(()) = vault.set_aside("now") else { panic!("set aside") };
+    vault.disk().plant(STAGED_KEY, b"left");
+    assert!(vault.make_key("now").is_ok());
+    assert_eq!(vault.disk().content("corrupt-now-2/rotation_pending_key"), Some(&b"left"[..]));
+    assert_eq!(vault.remember().ok().unwrap().files.private_key, KeyFile::Sound);
+}
+
+#[test]
+fn half_written_files_are_gone_after_a_start() {
+    let mut disk = Shadow::default();
+    disk.plant(".tmp-private_key", b"half");
+    assert_eq!(open(disk).disk().content(".tmp-private_key"), None);
+}

@@ -1,0 +1,204 @@
+//! The data directory itself: opened once, checked, locked, and reached by its descriptor ever after.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io::{self, Read, Write},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{DirBuilderExt, PermissionsExt},
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
+use zeroize::Zeroizing;
+
+use super::{
+    StoreError,
+    disk::{Disk, FILE_MAX, Found},
+};
+
+/// The file that the running agent holds locked; it names the process.
+const LOCK: &str = "lock";
+
+/// Enough for the longest process id.
+const PID_LEN_MAX: u64 = 16;
+
+const ALWAYS: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
+
+/// The data directory, locked against a second agent for as long as this lives.
+#[derive(Debug)]
+pub(super) struct Directory {
+    fd: OwnedFd,
+    _lock: File,
+}
+
+impl Directory {
+    /// Opens the directory, which is created if missing, and locks it.
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        create(path)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | ALWAYS;
+        let fd = rustix::fs::open(path, flags, Mode::empty())
+            .map_err(|error| refused(path, error.into()))?;
+        let stat = rustix::fs::fstat(&fd).map_err(|error| refused(path, error.into()))?;
+        check(path, &stat)?;
+        let lock = lock(path, &fd)?;
+        Ok(Self { fd, _lock: lock })
+    }
+
+    fn open_at(&self, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        let mode = Mode::RUSR | Mode::WUSR;
+        Ok(rustix::fs::openat(&self.fd, name, flags | ALWAYS, mode)?)
+    }
+}
+
+/// The path without a trailing slash, which would have a symlink followed.
+pub(super) fn normal(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+fn create(path: &Path) -> Result<(), StoreError> {
+    if fs::symlink_metadata(path).is_ok() {
+        return Ok(());
+    }
+    let failed = |source| StoreError::Create { path: path.to_owned(), source };
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(parent).map_err(failed)?;
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        made => made.map_err(failed)?,
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(failed)?;
+    File::open(parent).and_then(|parent| parent.sync_all()).map_err(failed)
+}
+
+/// Says what stands where a directory should.
+fn refused(path: &Path, source: io::Error) -> StoreError {
+    match fs::symlink_metadata(path).map(|found| found.file_type()) {
+        Ok(kind) if kind.is_symlink() => StoreError::Symlink(path.to_owned()),
+        Ok(kind) if !kind.is_dir() => StoreError::NotADirectory(path.to_owned()),
+        Ok(_) | Err(_) => StoreError::Open { path: path.to_owned(), source },
+    }
+}
+
+fn check(path: &Path, stat: &Stat) -> Result<(), StoreError> {
+    let ours = rustix::process::geteuid().as_raw();
+    if stat.st_uid != ours {
+        return Err(StoreError::Owner { path: path.to_owned(), owner: stat.st_uid, ours });
+    }
+    match stat.st_mode & 0o7777 {
+        mode if mode & 0o077 == 0 => Ok(()),
+        mode => Err(StoreError::Permissions { path: path.to_owned(), mode }),
+    }
+}
+
+fn lock(path: &Path, directory: &OwnedFd) -> Result<File, StoreError> {
+    let failed = |source: io::Error| StoreError::Lock { path: path.join(LOCK), source };
+    let flags = OFlags::RDWR | OFlags::CREATE | ALWAYS;
+    let fd = rustix::fs::openat(directory, LOCK, flags, Mode::RUSR | Mode::WUSR)
+        .map_err(|error| failed(error.into()))?;
+    let stat = rustix::fs::fstat(&fd).map_err(|error| failed(error.into()))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(failed(io::Error::other("it is not a regular file: remove it")));
+    }
+    let mut file = File::from(fd);
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(error) if error == rustix::io::Errno::WOULDBLOCK => {
+            return Err(StoreError::InUse { path: path.to_owned(), process: holder(&file) });
+        }
+        Err(error) => return Err(failed(error.into())),
+    }
+    if let Err(error) = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id())) {
+        tracing::warn!("cannot write the process id into {}: {error}", path.join(LOCK).display());
+    }
+    Ok(file)
+}
+
+/// Which process holds the lock, as far as its file tells.
+fn holder(file: &File) -> String {
+    let mut text = String::new();
+    let read = file.take(PID_LEN_MAX).read_to_string(&mut text);
+    match (read, text.trim().parse::<u32>()) {
+        (Ok(_), Ok(pid)) => format!("pid {pid}"),
+        (_, _) => "pid unknown".to_owned(),
+    }
+}
+
+impl Disk for Directory {
+    type File = File;
+
+    fn create(&mut self, name: &str) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let fd = self.open_at(name, flags)?;
+        rustix::fs::fchmod(&fd, Mode::RUSR | Mode::WUSR)?;
+        Ok(File::from(fd))
+    }
+
+    fn write(&mut self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
+        file.write_all(bytes)
+    }
+
+    fn sync_file(&mut self, file: &mut File) -> io::Result<()> {
+        file.sync_all()
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.fd, from, &self.fd, to)?)
+    }
+
+    fn unlink(&mut self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?)
+    }
+
+    fn read(&mut self, name: &str) -> io::Result<Found> {
+        use rustix::io::Errno;
+        let fd = match rustix::fs::openat(&self.fd, name, OFlags::RDONLY | ALWAYS, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) => return Ok(Found::Missing),
+            Err(Errno::LOOP) => return Ok(Found::Foreign("a symbolic link")),
+            Err(Errno::NXIO) => return Ok(Found::Foreign("a socket or a device")),
+            Err(error) => return Err(error.into()),
+        };
+        let stat = rustix::fs::fstat(&fd)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Ok(Found::Foreign("not a regular file"));
+        }
+        // Reserved beforehand, so that no copy of a secret is left behind by growing.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_MAX + 1));
+        File::from(fd).take(FILE_MAX as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(match bytes.len() > FILE_MAX {
+            true => Found::Foreign("larger than 64 KiB"),
+            false => Found::Bytes(bytes),
+        })
+    }
+
+    fn names(&mut self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.fd)? {
+            names.extend(entry?.file_name().to_str().ok().map(str::to_owned));
+        }
+        Ok(names)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(&self.fd)?)
+    }
+
+    fn make_folder(&mut self, folder: &str) -> io::Result<()> {
+        Ok(rustix::fs::mkdirat(&self.fd, folder, Mode::RWXU)?)
+    }
+
+    fn move_into(&mut self, name: &str, folder: &str) -> io::Result<()> {
+        let folder = self.open_at(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        Ok(rustix::fs::renameat(&self.fd, name, &folder, name)?)
+    }
+
+    fn sync_folder(&mut self, folder: &str) -> io::Result<()> {
+        let folder = self.open_at(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        Ok(rustix::fs::fsync(&folder)?)
+    }
+}

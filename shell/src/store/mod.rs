@@ -1,0 +1,158 @@
+//! The data directory: what the agent remembers over a restart, read whole at the start and changed by one
+//! [`Order`] at a time. Private keys stay in here; the core learns their public halves and whether they are sound.
+//!
+//! Specification: "Persisted identity (in DataDir)".
+
+mod directory;
+mod disk;
+mod keys;
+mod vault;
+
+#[cfg(test)]
+mod crash;
+#[cfg(test)]
+mod shadow;
+
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use meshward_core::{
+    agent::{Memory, Order, Stored},
+    time::Wall,
+    wire::timestamp::Timestamp,
+};
+use thiserror::Error;
+
+use self::{
+    directory::Directory,
+    disk::Disk,
+    vault::{Fault, Vault},
+};
+use crate::chance;
+
+/// Why the data directory cannot be used.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    #[error("node.data_dir is empty: set it to a directory of the agent's own")]
+    Unset,
+    #[error("cannot create the data directory {}", .path.display())]
+    Create { path: PathBuf, source: io::Error },
+    #[error("cannot open the data directory {}", .path.display())]
+    Open { path: PathBuf, source: io::Error },
+    #[error("the data directory {} is a symbolic link: set node.data_dir to what it points to", .0.display())]
+    Symlink(PathBuf),
+    #[error("the data directory {} is not a directory: move it away or set node.data_dir", .0.display())]
+    NotADirectory(PathBuf),
+    #[error("the data directory {0} belongs to user id {owner}, the agent runs as {ours}: chown -R {ours} {0}", .path.display())]
+    Owner { path: PathBuf, owner: u32, ours: u32 },
+    #[error("the data directory {0} is open to others (mode {mode:04o}): chmod 700 {0}", .path.display())]
+    Permissions { path: PathBuf, mode: u32 },
+    #[error("cannot lock {}", .path.display())]
+    Lock { path: PathBuf, source: io::Error },
+    #[error("another agent ({process}) uses {}: stop it or set another node.data_dir", .path.display())]
+    InUse { path: PathBuf, process: String },
+    #[error("cannot {doing} {}", .path.display())]
+    Disk { doing: &'static str, path: PathBuf, source: io::Error },
+}
+
+/// The data directory, locked for the life of this value.
+pub struct Store {
+    path: PathBuf,
+    vault: Vault<Directory>,
+    token_file: Option<PathBuf>,
+}
+
+impl Store {
+    /// Creates the directory if it is missing, checks that it is the agent's own, locks it, and clears what an
+    /// interrupted write left.
+    pub fn open(data_dir: &Path) -> Result<Self, StoreError> {
+        if data_dir.as_os_str().is_empty() {
+            return Err(StoreError::Unset);
+        }
+        let path = directory::normal(data_dir);
+        let directory = Directory::open(&path)?;
+        let vault = Vault::open(directory).map_err(|fault| unreadable(&path, fault))?;
+        Ok(Self { path, vault, token_file: None })
+    }
+
+    /// Names the file that [`Order::ForgetToken`] removes.
+    #[must_use]
+    pub fn forgetting(mut self, token_file: Option<PathBuf>) -> Self {
+        self.token_file = token_file;
+        self
+    }
+
+    /// Reads what the directory holds.
+    pub fn remember(&mut self) -> Result<Memory, StoreError> {
+        self.vault.remember().map_err(|fault| unreadable(&self.path, fault))
+    }
+
+    /// Carries an order out; it blocks until all is durable.
+    pub fn carry_out(&mut self, order: Order) -> Stored {
+        let kind = order.kind();
+        let done = match order {
+            Order::ForgetToken => self.forget_token(),
+            Order::SetAside
+            | Order::MakeKey
+            | Order::Persist(_)
+            | Order::Stage
+            | Order::Commit(_)
+            | Order::Discard => {
+                perform(&mut self.vault, &order).map_err(|fault| self.reason(&fault))
+            }
+        };
+        done.unwrap_or_else(|reason| Stored::Failed {
+            order: kind,
+            jitter: chance::jitter(),
+            reason,
+        })
+    }
+
+    fn reason(&self, fault: &Fault) -> String {
+        let path = self.path.join(&fault.name);
+        format!("cannot {} {}: {}", fault.doing, path.display(), fault.source)
+    }
+
+    /// Removes the token file; one that is gone already is as good.
+    fn forget_token(&self) -> Result<Stored, String> {
+        let Some(path) = &self.token_file else { return Ok(Stored::Done) };
+        match fs::remove_file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Stored::Done),
+            Err(error) => Err(format!("cannot remove {}: {error}", path.display())),
+            Ok(()) => Ok(Stored::Done),
+        }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({})", self.path.display())
+    }
+}
+
+fn unreadable(path: &Path, fault: Fault) -> StoreError {
+    StoreError::Disk { doing: fault.doing, path: path.join(&fault.name), source: fault.source }
+}
+
+/// Carries out an order on the directory.
+fn perform<D: Disk>(vault: &mut Vault<D>, order: &Order) -> Result<Stored, Fault> {
+    match order {
+        Order::SetAside => vault.set_aside(&time_name()).map(|()| Stored::Done),
+        Order::MakeKey => vault.make_key(&time_name()).map(Stored::KeyMade),
+        Order::Persist(identity) => vault.persist(identity).map(|()| Stored::Persisted),
+        Order::ForgetToken => Ok(Stored::Done),
+        Order::Stage => vault.stage().map(Stored::Staged),
+        Order::Commit(record) => vault.commit(record).map(|()| Stored::Committed),
+        Order::Discard => vault.discard().map(|()| Stored::Done),
+    }
+}
+
+/// The present second in UTC, as part of a folder's name.
+fn time_name() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let second = std::time::Duration::from_secs(since.as_secs());
+    Timestamp::from(Wall::from_origin(second)).to_string()
+}

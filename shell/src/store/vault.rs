@@ -1,0 +1,310 @@
+//! The orders on the data directory, in the sequence that makes `identity.json` the record that all else is complete.
+//!
+//! Specification: "Persisted identity (in DataDir)" and "Mesh key rotation".
+
+use std::io;
+
+use meshward_core::{
+    agent::{Memory, StagedFile},
+    secret::Secret,
+    wire::{
+        grammar::PublicKey,
+        identity::{Files, Identity, IdentityFile, KeyFile},
+    },
+};
+use thiserror::Error;
+use tracing::warn;
+
+use super::{
+    disk::{Disk, Found},
+    keys::PrivateKey,
+};
+
+pub(super) const IDENTITY: &str = "identity.json";
+pub(super) const NODE_SECRET_KEY: &str = "node_secret_key";
+pub(super) const PRIVATE_KEY: &str = "private_key";
+pub(super) const SIGNING_PUBLIC_KEY: &str = "signing_public_key";
+pub(super) const STAGED_KEY: &str = "rotation_pending_key";
+
+/// The files that [`Vault::set_aside`] moves, the record first.
+const FILES: [&str; 5] = [IDENTITY, PRIVATE_KEY, NODE_SECRET_KEY, SIGNING_PUBLIC_KEY, STAGED_KEY];
+
+/// What the name of a half-written file begins with.
+pub(super) const UNFINISHED: &str = ".tmp-";
+
+/// How many folders of one second are told apart.
+const FOLDERS_A_SECOND_MAX: u32 = 100;
+
+/// An operation that the disk refused.
+#[derive(Debug, Error)]
+#[error("cannot {doing} {name}")]
+pub(super) struct Fault {
+    pub(super) doing: &'static str,
+    pub(super) name: String,
+    #[source]
+    pub(super) source: io::Error,
+}
+
+/// Names the operation that failed.
+trait Context<T> {
+    fn doing(self, doing: &'static str, name: &str) -> Result<T, Fault>;
+}
+
+impl<T> Context<T> for io::Result<T> {
+    fn doing(self, doing: &'static str, name: &str) -> Result<T, Fault> {
+        self.map_err(|source| Fault { doing, name: name.to_owned(), source })
+    }
+}
+
+/// A key file as it was found.
+enum Key {
+    Missing,
+    Broken,
+    Sound(PrivateKey),
+}
+
+pub(super) struct Vault<D> {
+    disk: D,
+}
+
+impl<D: Disk> Vault<D> {
+    /// Takes a directory over: what an earlier process left half-written goes, what it left un-synced is made durable.
+    pub(super) fn open(mut disk: D) -> Result<Self, Fault> {
+        for name in disk.names().doing("list", ".")? {
+            if name.starts_with(UNFINISHED)
+                && let Err(error) = disk.unlink(&name)
+            {
+                warn!("cannot remove the half-written file {name}: {error}");
+            }
+        }
+        disk.sync().doing("sync", ".")?;
+        Ok(Self { disk })
+    }
+
+    #[cfg(test)]
+    pub(super) const fn disk(&mut self) -> &mut D {
+        &mut self.disk
+    }
+
+    /// Reads what the directory holds.
+    pub(super) fn remember(&mut self) -> Result<Memory, Fault> {
+        Ok(Memory {
+            files: Files {
+                identity: self.bytes(IDENTITY)?,
+                node_secret_key: self.text(NODE_SECRET_KEY)?.map(Secret::new),
+                signing_public_key: self.text(SIGNING_PUBLIC_KEY)?,
+                private_key: match self.key(PRIVATE_KEY)? {
+                    Key::Missing => KeyFile::Missing,
+                    Key::Broken => KeyFile::Broken,
+                    Key::Sound(_) => KeyFile::Sound,
+                },
+            },
+            staged: match self.key(STAGED_KEY)? {
+                Key::Missing => StagedFile::Missing,
+                Key::Broken => StagedFile::Broken,
+                Key::Sound(key) => key.public().map_or(StagedFile::Broken, StagedFile::Key),
+            },
+        })
+    }
+
+    /// Moves the record first: without it the others are no identity, whatever becomes of them.
+    pub(super) fn set_aside(&mut self, time: &str) -> Result<(), Fault> {
+        let mut left = Vec::new();
+        for name in FILES {
+            if !matches!(self.disk.read(name).doing("read", name)?, Found::Missing) {
+                left.push(name);
+            }
+        }
+        if left.is_empty() {
+            return self.disk.sync().doing("sync", ".");
+        }
+        let folder = self.make_folder(time)?;
+        for name in left {
+            self.disk.move_into(name, &folder).doing("move aside", name)?;
+            self.disk.sync_folder(&folder).doing("sync", &folder)?;
+            self.disk.sync().doing("sync", ".")?;
+        }
+        Ok(())
+    }
+
+    fn make_folder(&mut self, time: &str) -> Result<String, Fault> {
+        let mut folder = format!("corrupt-{time}");
+        for number in 2..FOLDERS_A_SECOND_MAX {
+            match self.disk.make_folder(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    folder = format!("corrupt-{time}-{number}");
+                }
+                made => {
+                    made.doing("create", &folder)?;
+                    break;
+                }
+            }
+        }
+        self.disk.sync().doing("sync", ".")?;
+        Ok(folder)
+    }
+
+    /// Writes a new private key. An identity that is there would lose its own key, so this is refused beside one; what
+    /// an interrupted [`Vault::set_aside`] left is moved first.
+    pub(super) fn make_key(&mut self, time: &str) -> Result<PublicKey, Fault> {
+        if !matches!(self.disk.read(IDENTITY).doing("read", IDENTITY)?, Found::Missing) {
+            let cause = io::Error::other("identity.json stands beside it and needs the old key");
+            return Err(cause).doing("write", PRIVATE_KEY);
+        }
+        if self.has_remains()? {
+            self.set_aside(time)?;
+        }
+        self.write_key(PRIVATE_KEY)
+    }
+
+    /// Whether there is what a first registration never meets.
+    fn has_remains(&mut self) -> Result<bool, Fault> {
+        for name in FILES {
+            let remains = match self.disk.read(name).doing("read", name)? {
+                Found::Missing => false,
+                Found::Foreign(_) => true,
+                Found::Bytes(_) => name == STAGED_KEY,
+            };
+            if remains {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn write_key(&mut self, name: &'static str) -> Result<PublicKey, Fault> {
+        let key =
+            PrivateKey::generate().map_err(io::Error::other).doing("draw the key for", name)?;
+        let public = key
+            .public()
+            .ok_or_else(|| io::Error::other("the public key is all zero"))
+            .doing("draw the key for", name)?;
+        self.replace(name, key.text().as_bytes())?;
+        Ok(public)
+    }
+
+    /// Writes the secret and the signing key, then the record that says they are complete.
+    pub(super) fn persist(&mut self, identity: &Identity) -> Result<(), Fault> {
+        self.replace(NODE_SECRET_KEY, identity.key.to_text().expose().as_bytes())?;
+        self.replace(SIGNING_PUBLIC_KEY, identity.file.signing_public_key.as_bytes())?;
+        self.replace(IDENTITY, &identity.file.encode())
+    }
+
+    /// Stages a key unless one is staged, whose public half the control plane may already hold.
+    pub(super) fn stage(&mut self) -> Result<PublicKey, Fault> {
+        if let Key::Sound(key) = self.key(STAGED_KEY)?
+            && let Some(public) = key.public()
+        {
+            self.disk.sync().doing("sync", ".")?;
+            return Ok(public);
+        }
+        self.write_key(STAGED_KEY)
+    }
+
+    /// Promotes the staged key, records the rotation, and only then forgets the staged file; doing it again after an
+    /// interruption anywhere gives the same end.
+    pub(super) fn commit(&mut self, record: &IdentityFile) -> Result<(), Fault> {
+        match self.key(STAGED_KEY)? {
+            Key::Sound(key) => self.replace(PRIVATE_KEY, key.text().as_bytes())?,
+            Key::Missing => self.require_promoted()?,
+            Key::Broken => {
+                return Err(io::Error::other("it holds no key")).doing("promote", STAGED_KEY);
+            }
+        }
+        self.replace(IDENTITY, &record.encode())?;
+        self.discard()
+    }
+
+    fn require_promoted(&mut self) -> Result<(), Fault> {
+        match self.key(PRIVATE_KEY)? {
+            Key::Sound(_) => Ok(()),
+            Key::Missing | Key::Broken => {
+                Err(io::Error::other("it is missing, and private_key holds no key"))
+                    .doing("promote", STAGED_KEY)
+            }
+        }
+    }
+
+    pub(super) fn discard(&mut self) -> Result<(), Fault> {
+        match self.disk.unlink(STAGED_KEY) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            unlinked => unlinked.doing("remove", STAGED_KEY)?,
+        }
+        self.disk.sync().doing("sync", ".")
+    }
+
+    /// Puts new content under a name so that a reader at any time, and after any crash, finds the old or the new whole.
+    fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        let unfinished = format!("{UNFINISHED}{name}");
+        let written = self.write_anew(&unfinished, bytes).and_then(|()| {
+            self.disk.rename(&unfinished, name).doing("write", name)
+        });
+        if let Err(fault) = written {
+            if let Err(error) = self.disk.unlink(&unfinished)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                warn!("cannot remove the half-written file {unfinished}: {error}");
+            }
+            return Err(Fault { name: name.to_owned(), ..fault });
+        }
+        self.disk.sync().doing("sync", ".")
+    }
+
+    fn write_anew(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        let mut file = match self.disk.create(name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.disk.unlink(name).doing("remove", name)?;
+                self.disk.create(name).doing("write", name)?
+            }
+            created => created.doing("write", name)?,
+        };
+        self.disk.write(&mut file, bytes).doing("write", name)?;
+        self.disk.sync_file(&mut file).doing("write", name)
+    }
+
+    fn key(&mut self, name: &str) -> Result<Key, Fault> {
+        Ok(match self.disk.read(name).doing("read", name)? {
+            Found::Missing => Key::Missing,
+            Found::Foreign(kind) => {
+                warn!("{name} is {kind} and holds no key");
+                Key::Broken
+            }
+            Found::Bytes(bytes) => {
+                tell_lost(name, &bytes);
+                PrivateKey::parse(&bytes).map_or(Key::Broken, Key::Sound)
+            }
+        })
+    }
+
+    /// The content of a file; empty where it cannot be one of ours, so that it makes no identity.
+    fn bytes(&mut self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        Ok(match self.disk.read(name).doing("read", name)? {
+            Found::Missing => None,
+            Found::Foreign(kind) => {
+                warn!("{name} is {kind} and is not read");
+                Some(Vec::new())
+            }
+            Found::Bytes(bytes) if tell_lost(name, &bytes) => Some(Vec::new()),
+            Found::Bytes(bytes) => Some(bytes.to_vec()),
+        })
+    }
+
+    fn text(&mut self, name: &str) -> Result<Option<String>, Fault> {
+        let Some(bytes) = self.bytes(name)? else { return Ok(None) };
+        Ok(Some(String::from_utf8(bytes).unwrap_or_else(|_| {
+            warn!("{name} is not text and is not used");
+            String::new()
+        })))
+    }
+}
+
+/// Whether a file holds what a power failure leaves of a file that was never synced; tells the operator.
+fn tell_lost(name: &str, bytes: &[u8]) -> bool {
+    let lost = match bytes {
+        [] => "is empty",
+        _ if bytes.iter().all(|byte| *byte == 0) => "holds only zero bytes",
+        _ => return false,
+    };
+    warn!("{name} {lost}: its content was lost, as by a power failure or a full disk");
+    true
+}
