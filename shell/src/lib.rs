@@ -1,4 +1,9 @@
 //! The Meshward node agent's side of the world: sockets, files and processes, which carry out what the core decides.
 
 pub mod chance;
+pub mod client;
+pub mod clock;
+pub mod hygiene;
+pub mod image;
 pub mod store;
+pub mod tokens;

@@ -54,6 +54,8 @@ struct Ledger {
     posted: Vec<PublicKey>,
     /// The identity that stood at first is corrupt and was not yet set aside.
     corrupt: bool,
+    /// The key that is being put in place of the old one.
+    committing: Option<PublicKey>,
     committed: bool,
 }
 
@@ -88,6 +90,13 @@ fn check(disk: &Shadow, ledger: &Ledger) -> Memory {
         let held = [key_in(disk, PRIVATE_KEY), key_in(disk, STAGED_KEY)];
         assert!(held.contains(&Some(*key)), "a posted key is lost: {held:?} without {key}");
     }
+    if let (Some(key), Ok(Some(found))) = (ledger.committing, &found) {
+        let recorded = found.file.last_rotation.is_some();
+        assert!(
+            recorded || memory.staged == StagedFile::Key(key),
+            "no receipt and nothing to ask with"
+        );
+    }
     if ledger.committed {
         assert_eq!(memory.staged, StagedFile::Missing);
     }
@@ -112,7 +121,10 @@ fn check_all(disk: &Shadow, ledger: &Ledger) {
 fn carry_out(vault: &mut Vault<Shadow>, order: &Order, ledger: &mut Ledger) -> bool {
     match order {
         Order::Persist(identity) => ledger.persisting.push(identity.key.expose()[0]),
-        Order::Commit(_) => ledger.posted.retain(|key| Some(*key) == key_in_staged(vault)),
+        Order::Commit(_) => {
+            ledger.committing = key_in_staged(vault);
+            ledger.posted.retain(|key| Some(*key) == ledger.committing);
+        }
         Order::Discard => ledger.posted.retain(|key| Some(*key) != key_in_staged(vault)),
         Order::SetAside => {
             ledger.posted.clear();
@@ -163,7 +175,10 @@ fn enumerate(start: &Shadow, known: &Ledger, orders: &[Order], fate: Fate) -> us
                 break;
             }
             if !done {
-                assert!(carry_out(&mut vault, order, &mut ledger), "{order:?} again, after {point}");
+                assert!(
+                    carry_out(&mut vault, order, &mut ledger),
+                    "{order:?} again, after {point}"
+                );
                 check_all(vault.disk(), &ledger);
             }
         }
@@ -247,6 +262,12 @@ fn a_registration_after_a_corrupt_identity_never_mixes_the_two() {
         ledger.posted.clear();
         enumerate_all(&disk, &ledger, &orders);
     }
+}
+
+#[test]
+fn a_sound_identity_that_is_set_aside_is_whole_or_gone_at_any_time() {
+    let (disk, ledger) = registered(1);
+    enumerate_all(&disk, &ledger, &[Order::SetAside]);
 }
 
 #[test]

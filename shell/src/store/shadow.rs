@@ -71,7 +71,8 @@ impl Shadow {
     pub(super) fn images(&self) -> Vec<Self> {
         let count = self.pending.len();
         assert!(count <= PENDING_MAX, "{count} changes are pending: some sync is missing");
-        let unsynced: Vec<_> = (0..self.inodes.len()).filter(|at| !self.inodes[*at].synced).collect();
+        let unsynced: Vec<_> =
+            (0..self.inodes.len()).filter(|at| !self.inodes[*at].synced).collect();
         assert!(unsynced.len() <= 2, "{} files are not synced", unsynced.len());
         let mut images = Vec::new();
         for subset in 0..1_usize << count {
@@ -196,9 +197,9 @@ impl Disk for Shadow {
 
     fn read(&mut self, name: &str) -> io::Result<Found> {
         self.begin()?;
-        Ok(self.content(name).map_or(Found::Missing, |bytes| {
-            Found::Bytes(Zeroizing::new(bytes.to_vec()))
-        }))
+        Ok(self
+            .content(name)
+            .map_or(Found::Missing, |bytes| Found::Bytes(Zeroizing::new(bytes.to_vec()))))
     }
 
     fn names(&mut self) -> io::Result<Vec<String>> {

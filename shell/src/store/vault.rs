@@ -236,9 +236,9 @@ impl<D: Disk> Vault<D> {
     /// Puts new content under a name so that a reader at any time, and after any crash, finds the old or the new whole.
     fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
         let unfinished = format!("{UNFINISHED}{name}");
-        let written = self.write_anew(&unfinished, bytes).and_then(|()| {
-            self.disk.rename(&unfinished, name).doing("write", name)
-        });
+        let written = self
+            .write_anew(&unfinished, bytes)
+            .and_then(|()| self.disk.rename(&unfinished, name).doing("write", name));
         if let Err(fault) = written {
             if let Err(error) = self.disk.unlink(&unfinished)
                 && error.kind() != io::ErrorKind::NotFound
