@@ -1,5 +1,6 @@
 //! The Meshward node agent's side of the world: sockets, files and processes, which carry out what the core decides.
 
+pub mod actions;
 pub mod chance;
 pub mod client;
 pub mod clock;

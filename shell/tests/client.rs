@@ -1,4 +1,5 @@
 //! The client against real sockets: what goes over the wire, and what each way of failing looks like.
+#![expect(clippy::unwrap_used, reason = "a test ends where its setting cannot be made")]
 
 use std::{
     net::SocketAddr,

@@ -1,4 +1,5 @@
 //! The data directory on the real filesystem: what only the kernel can show.
+#![expect(clippy::unwrap_used, reason = "a test ends where its setting cannot be made")]
 
 use std::{
     fs,
