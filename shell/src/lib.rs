@@ -6,5 +6,6 @@ pub mod client;
 pub mod clock;
 pub mod hygiene;
 pub mod image;
+pub mod local;
 pub mod store;
 pub mod tokens;

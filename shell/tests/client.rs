@@ -235,10 +235,10 @@ async fn serve_tls(config: rustls::ServerConfig) -> SocketAddr {
     address
 }
 
-fn pem_file(place: &tempfile::TempDir, pem: &str) -> Option<PathBuf> {
+fn pem_file(place: &tempfile::TempDir, pem: &str) -> PathBuf {
     let path = place.path().join("ca.pem");
     std::fs::write(&path, pem).unwrap();
-    Some(path)
+    path
 }
 
 #[tokio::test]
@@ -247,12 +247,12 @@ async fn a_certificate_is_trusted_by_the_ca_file_and_by_nothing_else() {
     let (certified, server) = certificate(&["127.0.0.1"], true);
     let address = serve_tls(server).await;
     let mut settings = settings(format!("https://{address}"));
-    settings.ca_file = pem_file(&place, &certificate(&["127.0.0.1"], true).0.cert.pem());
+    settings.ca_file = Some(pem_file(&place, &certificate(&["127.0.0.1"], true).0.cert.pem()));
     let stranger = Client::new(&settings).unwrap();
     let (failure, cause) = failed(stranger.send(get("/x"), TIMEOUT).await);
     assert_eq!(failure, Failure::Unreachable);
     assert!(cause.contains("certificate") && !cause.contains("clock"), "{cause}");
-    settings.ca_file = pem_file(&place, &certified.cert.pem());
+    settings.ca_file = Some(pem_file(&place, &certified.cert.pem()));
     let friend = Client::new(&settings).unwrap();
     assert_eq!(responded(friend.send(get("/x"), TIMEOUT).await).status, 200);
 }
@@ -264,7 +264,7 @@ async fn a_lapsed_certificate_points_to_the_clock_and_a_wrong_name_does_not() {
         let (certified, server) = certificate(&names, valid);
         let address = serve_tls(server).await;
         let mut settings = settings(format!("https://{address}"));
-        settings.ca_file = pem_file(&place, &certified.cert.pem());
+        settings.ca_file = Some(pem_file(&place, &certified.cert.pem()));
         let answer = Client::new(&settings).unwrap().send(get("/x"), TIMEOUT).await;
         let (_, cause) = failed(answer);
         assert_eq!(cause.contains("the clock of this host"), !valid, "{cause}");
@@ -288,7 +288,7 @@ fn a_ca_file_that_is_no_use_is_refused_by_name() {
     assert!(matches!(Client::new(&settings), Err(ClientError::CaFile { .. })));
     let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     for content in ["", "text", broken] {
-        settings.ca_file = pem_file(&place, content);
+        settings.ca_file = Some(pem_file(&place, content));
         let told = Client::new(&settings).unwrap_err();
         assert!(matches!(told, ClientError::CaContent { .. }), "{told}");
         assert!(told.to_string().contains("ca.pem"), "{told}");

@@ -60,7 +60,7 @@ struct Ledger {
 }
 
 fn open(disk: Shadow) -> Vault<Shadow> {
-    Vault::open(disk).ok().expect("a disk without a fate refuses nothing")
+    Vault::open(disk).expect("a disk without a fate refuses nothing")
 }
 
 fn key_in(disk: &Shadow, name: &str) -> Option<PublicKey> {
@@ -70,7 +70,7 @@ fn key_in(disk: &Shadow, name: &str) -> Option<PublicKey> {
 /// Starts on a disk as the next process would and checks both promises.
 fn check(disk: &Shadow, ledger: &Ledger) -> Memory {
     let mut vault = open(disk.restarted());
-    let memory = vault.remember().ok().expect("a disk without a fate refuses nothing");
+    let memory = vault.remember().expect("a disk without a fate refuses nothing");
     let found = Identity::load(&memory.files);
     match &found {
         Ok(None) => assert_eq!(ledger.persisted, None, "the persisted identity is gone"),
@@ -111,7 +111,7 @@ fn check_all(disk: &Shadow, ledger: &Ledger) {
         check(&image, ledger);
     }
     let mut successor = open(disk.restarted());
-    let told = successor.remember().ok().expect("a disk without a fate refuses nothing");
+    let told = successor.remember().expect("a disk without a fate refuses nothing");
     for image in successor.disk().images() {
         assert_eq!(check(&image, ledger), told, "what was told at the start did not last");
     }
