@@ -10,7 +10,7 @@ impl Jitter {
     /// Neither earlier nor later.
     pub const NONE: Self = Self(0);
 
-    /// Maps any drawn number evenly into the range.
+    /// Maps any drawn number into the range, about evenly.
     pub const fn drawn(chance: u16) -> Self {
         Self((chance % 2001) as i16 - 1000)
     }
@@ -27,15 +27,16 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The wait after `failures` failures in a row; the first failure is number 1.
+    /// The wait after `failures` failures in a row; the first failure is number 1. The cap holds before the jitter.
     #[must_use]
     pub fn wait(&self, failures: u32, jitter: Jitter) -> Duration {
         let mut wait = self.base.min(self.cap);
         for _ in 1..failures {
-            wait = wait.saturating_mul(self.factor).min(self.cap);
-            if wait == self.cap {
+            let grown = wait.saturating_mul(self.factor).min(self.cap);
+            if grown == wait {
                 break;
             }
+            wait = grown;
         }
         let span = wait.saturating_mul(self.jitter_percent) / 100;
         let shift = span.saturating_mul(u32::from(jitter.0.unsigned_abs())) / 1000;

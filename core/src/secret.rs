@@ -10,6 +10,7 @@ use zeroize::Zeroize;
 pub struct Secret<T: Zeroize>(T);
 
 impl<T: Zeroize> Secret<T> {
+    /// Hides a value.
     pub const fn new(value: T) -> Self {
         Self(value)
     }

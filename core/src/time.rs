@@ -28,10 +28,12 @@ pub struct Wall(Duration);
 macro_rules! clock {
     ($clock:ident) => {
         impl $clock {
+            /// A reading, as the time since the origin of the clock.
             pub const fn from_origin(since: Duration) -> Self {
                 Self(since)
             }
 
+            /// The time since the origin of the clock.
             pub const fn since_origin(self) -> Duration {
                 self.0
             }

@@ -2,10 +2,18 @@
 
 pub mod actions;
 pub mod chance;
+pub mod cli;
 pub mod client;
 pub mod clock;
+pub mod config;
 pub mod hygiene;
 pub mod image;
 pub mod local;
+pub mod log;
+pub mod run;
 pub mod store;
 pub mod tokens;
+
+mod drive;
+mod perform;
+mod registration;

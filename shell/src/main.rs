@@ -1,1 +1,7 @@
-fn main() {}
+//! The binary `meshward`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    meshward_shell::cli::main().into()
+}

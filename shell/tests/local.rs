@@ -14,8 +14,9 @@ use meshward_core::{
     agent::Door,
     wire::http::{Body, Request, Response},
 };
-use meshward_shell::local::{
-    Asked, Health, HealthError, Serving, Socket, SocketError, SocketPlace,
+use meshward_shell::{
+    config::ListenAddress,
+    local::{self, Addresses, Asked, ListenError, Listeners},
 };
 use tempfile::TempDir;
 use tokio::{
@@ -57,16 +58,36 @@ const fn door(door: Door) -> &'static str {
     }
 }
 
-fn place() -> (TempDir, SocketPlace) {
+/// A folder and where the socket shall be in it, without a health listener.
+fn place() -> (TempDir, Addresses) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run/api.sock");
-    (folder, SocketPlace { path, group: "no-such-group".into() })
+    let socket = folder.path().join("run/api.sock");
+    (folder, Addresses { socket, health: None })
 }
 
-fn health() -> (Serving, SocketAddr) {
-    let health = Health::open("127.0.0.1:0").unwrap();
-    let address = health.address();
-    (health.serve(core(echo)), address)
+async fn open(place: &Addresses) -> Result<Listeners, ListenError> {
+    local::listen(place, core(echo)).await
+}
+
+async fn refused(place: &Addresses) -> ListenError {
+    open(place).await.unwrap_err()
+}
+
+/// Opens a health listener, and a socket that nobody uses.
+async fn health(
+    listen: &str,
+    asked: mpsc::Sender<Asked>,
+) -> Result<(TempDir, Listeners), ListenError> {
+    let (folder, place) = place();
+    let place = Addresses { health: ListenAddress::parse(listen), ..place };
+    assert!(place.health.is_some(), "{listen}");
+    Ok((folder, local::listen(&place, asked).await?))
+}
+
+async fn health_echo() -> (TempDir, Listeners, SocketAddr) {
+    let (folder, listeners) = health("127.0.0.1:0", core(echo)).await.unwrap();
+    let address = listeners.health().unwrap();
+    (folder, listeners, address)
 }
 
 /// Sends bytes and reads until the other end closes.
@@ -93,10 +114,10 @@ fn mode(path: &Path) -> u32 {
 #[tokio::test]
 async fn a_request_reaches_the_core_whole_and_its_answer_comes_back() {
     let (_folder, place) = place();
-    let _serving = Socket::open(&place).unwrap().serve(core(echo));
+    let _listeners = open(&place).await.unwrap();
     let request = b"PUT /v1/state/report/a%2Fb?x=%20y HTTP/1.1\r\nhost: h\r\nX-One: two\r\n\
                     content-length: 4\r\nconnection: close\r\n\r\nbody";
-    let answer = over_socket(&place.path, request).await;
+    let answer = over_socket(&place.socket, request).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\nx-door: socket\r\n"), "{answer}");
     let seen = r#"Put /v1/state/report/a%2Fb Some("x=%20y") Some("two") body"#;
     assert!(answer.ends_with(&format!("\r\n\r\n{seen}")), "{answer}");
@@ -104,11 +125,11 @@ async fn a_request_reaches_the_core_whole_and_its_answer_comes_back() {
 
 #[tokio::test]
 async fn the_socket_serves_one_request_after_another_and_the_health_address_one() {
-    let (_folder, place) = place();
-    let _serving = Socket::open(&place).unwrap().serve(core(echo));
+    let (_run, place) = place();
+    let _listeners = open(&place).await.unwrap();
     let two = b"GET /1 HTTP/1.1\r\nhost: h\r\n\r\nGET /2 HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
-    assert_eq!(over_socket(&place.path, two).await.matches("200 OK").count(), 2);
-    let (_serving, address) = health();
+    assert_eq!(over_socket(&place.socket, two).await.matches("200 OK").count(), 2);
+    let (_folder, _listeners, address) = health_echo().await;
     let answer = over_tcp(address, two).await;
     assert_eq!(answer.matches("200 OK").count(), 1, "{answer}");
     assert!(answer.contains("x-door: health") && answer.contains("connection: close"), "{answer}");
@@ -117,14 +138,14 @@ async fn the_socket_serves_one_request_after_another_and_the_health_address_one(
 #[tokio::test]
 async fn a_body_over_the_cap_is_told_to_the_core_as_oversized() {
     let (_folder, place) = place();
-    let _serving = Socket::open(&place).unwrap().serve(core(echo));
+    let _listeners = open(&place).await.unwrap();
     for (length, seen) in [(65_536, "x"), (65_537, "oversized")] {
         let mut request = format!(
             "POST / HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
         )
         .into_bytes();
         request.resize(request.len() + length, b'x');
-        let answer = over_socket(&place.path, &request).await;
+        let answer = over_socket(&place.socket, &request).await;
         assert!(answer.ends_with(seen), "{length}");
     }
 }
@@ -133,22 +154,21 @@ async fn a_body_over_the_cap_is_told_to_the_core_as_oversized() {
 async fn a_core_that_has_ended_is_told_as_busy() {
     let (sender, inbox) = mpsc::channel(1);
     drop(inbox);
-    let health = Health::open("127.0.0.1:0").unwrap();
-    let address = health.address();
-    let _serving = health.serve(sender.clone());
+    let (_folder, listeners) = health("127.0.0.1:0", sender.clone()).await.unwrap();
+    let address = listeners.health().unwrap();
     let request = b"GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
     let answer = over_tcp(address, request).await;
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.ends_with("agent busy\n"), "{answer}");
     let (_folder, place) = place();
-    let _serving = Socket::open(&place).unwrap().serve(sender);
-    let answer = over_socket(&place.path, request).await;
+    let _listeners = local::listen(&place, sender).await.unwrap();
+    let answer = over_socket(&place.socket, request).await;
     assert!(answer.contains("application/json"), "{answer}");
     assert!(answer.ends_with("{\"error\":\"agent busy\"}\n"), "{answer}");
 }
 
 #[tokio::test]
 async fn a_head_that_is_too_long_or_never_ends_is_ended() {
-    let (_serving, address) = health();
+    let (_folder, _listeners, address) = health_echo().await;
     let mut long = b"GET / HTTP/1.1\r\nhost: h\r\nx: ".to_vec();
     long.resize(9_000, b'x');
     let answer = over_tcp(address, &long).await;
@@ -161,7 +181,7 @@ async fn a_head_that_is_too_long_or_never_ends_is_ended() {
 
 #[tokio::test]
 async fn one_connection_too_many_is_closed_at_once_and_a_place_is_free_again_later() {
-    let (_serving, address) = health();
+    let (_folder, _listeners, address) = health_echo().await;
     let mut held = Vec::new();
     for _ in 0..64 {
         held.push(TcpStream::connect(address).await.unwrap());
@@ -189,77 +209,62 @@ async fn one_connection_too_many_is_closed_at_once_and_a_place_is_free_again_lat
 #[tokio::test]
 async fn the_socket_is_its_owners_alone_without_the_group_and_leaves_nothing_beside_it() {
     let (_folder, place) = place();
-    let socket = Socket::open(&place).unwrap();
-    let run = place.path.parent().unwrap();
-    assert_eq!((mode(&place.path), mode(run)), (0o600, 0o755));
-    assert!(fs::metadata(&place.path).unwrap().file_type().is_socket());
+    let _listeners = open(&place).await.unwrap();
+    let run = place.socket.parent().unwrap();
+    assert_eq!((mode(&place.socket), mode(run)), (0o600, 0o755));
+    assert!(fs::metadata(&place.socket).unwrap().file_type().is_socket());
     assert_eq!(fs::read_dir(run).unwrap().count(), 1);
-    assert_eq!(socket.path(), place.path);
-}
-
-#[tokio::test]
-async fn the_socket_is_opened_to_the_group_where_it_can_be_given() {
-    let (_folder, mut place) = place();
-    // A group of this process can be given by anyone.
-    let id = rustix::process::getegid().as_raw();
-    let groups = fs::read_to_string("/etc/group").unwrap();
-    let own = groups.lines().find(|line| line.split(':').nth(2) == Some(&id.to_string())).unwrap();
-    place.group = own.split(':').next().unwrap().into();
-    let _socket = Socket::open(&place).unwrap();
-    assert_eq!(mode(&place.path), 0o660);
-    assert_eq!(fs::metadata(&place.path).unwrap().gid(), id);
 }
 
 #[tokio::test]
 async fn a_live_socket_is_refused_and_a_stale_one_replaced() {
     let (_folder, place) = place();
-    let serving = Socket::open(&place).unwrap().serve(core(echo));
-    assert!(matches!(Socket::open(&place), Err(SocketError::InUse(_))));
+    let listeners = open(&place).await.unwrap();
+    assert!(matches!(refused(&place).await, ListenError::SocketInUse(_)));
     let request = b"GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
-    assert!(over_socket(&place.path, request).await.contains("200 OK"));
-    serving.stop(LONG).await;
-    assert!(!place.path.exists(), "the socket is removed at the end");
-    drop(std::os::unix::net::UnixListener::bind(&place.path).unwrap());
-    assert!(place.path.exists(), "a stale socket");
-    let _serving = Socket::open(&place).unwrap().serve(core(echo));
-    assert!(over_socket(&place.path, request).await.contains("200 OK"));
+    assert!(over_socket(&place.socket, request).await.contains("200 OK"));
+    listeners.close(LONG).await;
+    assert!(!place.socket.exists(), "the socket is removed at the end");
+    drop(std::os::unix::net::UnixListener::bind(&place.socket).unwrap());
+    assert!(place.socket.exists(), "a stale socket");
+    let _listeners = open(&place).await.unwrap();
+    assert!(over_socket(&place.socket, request).await.contains("200 OK"));
 }
 
 #[tokio::test]
 async fn the_end_of_one_agent_leaves_the_socket_of_its_successor() {
     let (_folder, place) = place();
-    let first = Socket::open(&place).unwrap();
-    fs::remove_file(&place.path).unwrap();
-    let _second = Socket::open(&place).unwrap();
-    drop(first);
-    assert!(place.path.exists());
+    let first = open(&place).await.unwrap();
+    fs::remove_file(&place.socket).unwrap();
+    let _second = open(&place).await.unwrap();
+    first.close(LONG).await;
+    assert!(place.socket.exists());
 }
 
 #[tokio::test]
 async fn what_is_no_socket_is_left_alone() {
     let (_folder, place) = place();
-    fs::create_dir_all(place.path.parent().unwrap()).unwrap();
-    fs::write(&place.path, "precious").unwrap();
-    assert!(matches!(Socket::open(&place), Err(SocketError::Foreign(_))));
-    assert_eq!(fs::read_to_string(&place.path).unwrap(), "precious");
-    fs::remove_file(&place.path).unwrap();
-    std::os::unix::fs::symlink("elsewhere", &place.path).unwrap();
-    assert!(matches!(Socket::open(&place), Err(SocketError::Foreign(_))));
+    fs::create_dir_all(place.socket.parent().unwrap()).unwrap();
+    fs::write(&place.socket, "precious").unwrap();
+    assert!(matches!(refused(&place).await, ListenError::NoSocket(_)));
+    assert_eq!(fs::read_to_string(&place.socket).unwrap(), "precious");
+    fs::remove_file(&place.socket).unwrap();
+    std::os::unix::fs::symlink("elsewhere", &place.socket).unwrap();
+    assert!(matches!(refused(&place).await, ListenError::NoSocket(_)));
 }
 
 #[tokio::test]
 async fn a_path_that_no_socket_can_have_is_refused() {
-    let group = String::from("x");
-    for path in ["relative/api.sock".into(), format!("/tmp/{}/api.sock", "x".repeat(100))] {
-        let place = SocketPlace { path: PathBuf::from(path), group: group.clone() };
-        assert!(matches!(Socket::open(&place), Err(SocketError::Path(_))));
+    for path in ["/".into(), format!("/tmp/{}/api.sock", "x".repeat(100))] {
+        let place = Addresses { socket: PathBuf::from(path), health: None };
+        assert!(matches!(refused(&place).await, ListenError::SocketPath(_)));
     }
 }
 
 #[tokio::test]
 async fn nobody_else_can_reach_the_socket_while_it_is_made() {
     let (_folder, place) = place();
-    let run = place.path.parent().unwrap().to_owned();
+    let run = place.socket.parent().unwrap().to_owned();
     let (done, watching) = std::sync::mpsc::channel::<()>();
     let watcher = std::thread::spawn(move || {
         let mut seen = 0_u32;
@@ -274,7 +279,7 @@ async fn nobody_else_can_reach_the_socket_while_it_is_made() {
         seen
     });
     for _ in 0..300 {
-        drop(Socket::open(&place).unwrap());
+        open(&place).await.unwrap().close(LONG).await;
     }
     done.send(()).unwrap();
     assert!(watcher.join().unwrap() > 0, "nothing was seen");
@@ -283,14 +288,13 @@ async fn nobody_else_can_reach_the_socket_while_it_is_made() {
 #[tokio::test]
 async fn a_stop_lets_a_request_end_and_an_idle_connection_does_not_hold_it_up() {
     let (sender, mut inbox) = mpsc::channel::<Asked>(1);
-    let health = Health::open("127.0.0.1:0").unwrap();
-    let address = health.address();
-    let serving = health.serve(sender);
+    let (_folder, listeners) = health("127.0.0.1:0", sender).await.unwrap();
+    let address = listeners.health().unwrap();
     let idle = TcpStream::connect(address).await.unwrap();
     let asking = tokio::spawn(over_tcp(address, b"GET /x HTTP/1.1\r\nhost: h\r\n\r\n"));
     let asked = inbox.recv().await.unwrap();
     let begun = Instant::now();
-    let stopping = tokio::spawn(serving.stop(LONG));
+    let stopping = tokio::spawn(listeners.close(LONG));
     while TcpStream::connect(address).await.is_ok() {
         assert!(begun.elapsed() < LONG, "connections are still taken");
     }
@@ -303,9 +307,8 @@ async fn a_stop_lets_a_request_end_and_an_idle_connection_does_not_hold_it_up() 
 
 #[tokio::test]
 async fn an_address_without_a_host_serves_both_families() {
-    let health = Health::open(":0").unwrap();
-    let port = health.address().port();
-    let _serving = health.serve(core(echo));
+    let (_folder, listeners) = health(":0", core(echo)).await.unwrap();
+    let port = listeners.health().unwrap().port();
     let request = b"GET / HTTP/1.1\r\nhost: h\r\n\r\n";
     assert!(over_tcp(([127, 0, 0, 1], port).into(), request).await.contains("200 OK"));
     if fs::exists("/proc/net/if_inet6").unwrap() {
@@ -316,14 +319,11 @@ async fn an_address_without_a_host_serves_both_families() {
 
 #[tokio::test]
 async fn a_busy_port_names_the_address_and_the_key() {
-    let health = Health::open("127.0.0.1:0").unwrap();
-    let port = health.address().port();
-    for listen in [format!("127.0.0.1:{port}"), format!(":{port}")] {
-        let told = Health::open(&listen).unwrap_err();
-        assert!(matches!(told, HealthError::Busy { .. }), "{told}");
+    let (_folder, _listeners, address) = health_echo().await;
+    for listen in [address.to_string(), format!(":{}", address.port())] {
+        let told = health(&listen, core(echo)).await.unwrap_err();
+        assert!(matches!(told, ListenError::Health { .. }), "{told}");
         let told = told.to_string();
         assert!(told.contains("health.listen") && told.contains(&listen), "{told}");
     }
-    assert!(matches!(Health::open("nonsense"), Err(HealthError::Address(_))));
-    assert!(matches!(Health::open("192.0.2.1:1"), Err(HealthError::Listen { .. })));
 }

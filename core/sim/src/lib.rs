@@ -1,1 +1,26 @@
+//! The simulated world: agents and a control plane in one thread, with a network, disks and clocks that do what a
+//! seed says. For tests, benches and fuzzing only.
+//!
+//! Time jumps to the next thing that is due; nothing ticks. Messages cross the network as bytes, so both codecs are
+//! inside the loop. What may go wrong is drawn by `script.rs`, what must never happen is in `checks`.
 
+pub mod checks;
+pub mod clock;
+pub mod codec;
+pub mod disk;
+pub mod journal;
+pub mod net;
+pub mod node;
+pub mod rng;
+pub mod route;
+pub mod script;
+pub mod world;
+
+mod draw;
+mod operator;
+mod perform;
+mod settings;
+
+pub use checks::Violation;
+pub use script::{Event, Faults, Script};
+pub use world::{Summary, World};

@@ -288,7 +288,7 @@ pub enum Exit {
     #[error("{0}")]
     Unprepared(Unprepared),
     /// The control plane refused for good.
-    #[error("the control plane refused the registration with {status}{}", .reason)]
+    #[error("the control plane refused the registration: {reason}")]
     Refused { status: u16, code: Option<Code>, reason: String },
     /// Transient failures for all of the retry window.
     #[error("registration gave up after {} s: {reason}", .after.as_secs())]

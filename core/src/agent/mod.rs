@@ -1,7 +1,27 @@
 //! The node agent's decisions, reached through one [`Agent::step`].
+//!
+//! Each machine is a file of its own; [`Agent`] holds them, gives each its inputs, and turns their effects into the
+//! orders of `facts.rs`. Every call has a [`CallId`], and its answer finds the machine that asked by it.
 
+pub mod execution;
 pub mod facts;
+pub mod heartbeat;
+pub mod local;
 pub mod notice;
+pub mod post;
+pub mod pull;
+pub mod readiness;
+pub mod register;
+pub mod rotation;
+pub mod standing;
+pub mod verdict;
+pub mod view;
+
+mod life;
+mod turn;
+
+use alloc::collections::BTreeMap;
+use core::time::Duration;
 
 pub use facts::{
     ActionSettings, Answer, Captured, Cause, Door, Effect, Ending, Exit, Failure, Gathered, Input,
@@ -11,22 +31,114 @@ pub use facts::{
 pub use notice::{Level, Notice};
 
 use crate::{
+    ids::CallId,
     step::Step,
     time::{Mono, Now},
+    wire::{
+        identity::Identity,
+        local::{Queues, Status as LocalStatus},
+    },
 };
+use execution::Dispatch;
+use heartbeat::Heartbeat;
+use life::{Life, Question};
+use pull::Pull;
+use readiness::Readiness;
+use register::Registration;
+use rotation::Rotation;
+use standing::Standing;
+use turn::Turn;
+use view::View;
+
+/// How long a stop waits for runs to end and for what is under way to be decided.
+pub const DRAIN_MAX: Duration = Duration::from_secs(30);
 
 /// Everything the agent knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Agent {}
+pub struct Agent {
+    registration: Registration,
+    identity: Option<Identity>,
+    /// What the data directory held of a rotation when the process started.
+    staged: StagedFile,
+    standing: Standing,
+    heartbeat: Heartbeat,
+    pull: Pull,
+    rotation: Rotation,
+    dispatch: Dispatch,
+    view: View,
+    /// The calls under way, by the question each asks.
+    asked: BTreeMap<CallId, Question>,
+    last_call: CallId,
+    life: Life,
+}
 
 impl Agent {
     /// Moves on one input.
-    pub fn step(self, _settings: &Settings, _now: Now, _input: Input) -> Step<Self, Effect> {
-        Step::to(self)
+    pub fn step(self, settings: &Settings, now: Now, input: Input) -> Step<Self, Effect> {
+        if self.life == Life::Over && !matches!(input, Input::Asked { .. }) {
+            return Step::to(self);
+        }
+        let mut turn = Turn::new(self, settings, now);
+        match input {
+            Input::Restarted(memory) => turn.restarted(memory),
+            Input::Gathered(gathered) => turn.registration(register::Input::Gathered(gathered)),
+            Input::Stored(stored) => turn.stored(stored),
+            Input::Answered { call, answer, jitter } => turn.answered(call, answer, jitter),
+            Input::Finished { execution, ending } => turn.finished(execution, ending),
+            Input::Asked { call, door, request } => turn.asked(call, door, &request),
+            Input::Draining => turn.drain(),
+            Input::Ticked => turn.ticked(),
+        }
+        turn.done()
     }
 
     /// When [`Input::Ticked`] is wanted, if at all.
     pub fn wakeup(&self) -> Option<Mono> {
-        None
+        let drained = match self.life {
+            Life::Draining { until } => Some(until),
+            Life::Working => None,
+            Life::Over => return None,
+        };
+        let machines = [
+            self.registration.wakeup(),
+            self.heartbeat.wakeup(),
+            self.pull.wakeup(),
+            self.rotation.wakeup(),
+            self.dispatch.wakeup(),
+        ];
+        machines.into_iter().chain([drained]).flatten().min()
+    }
+
+    /// Whether the process is useful, with the first reason why it is not.
+    pub const fn readiness(&self) -> Readiness {
+        Readiness::of(self.identity.is_some(), self.standing)
+    }
+
+    /// Who this node is, once registered.
+    pub const fn identity(&self) -> Option<&Identity> {
+        self.identity.as_ref()
+    }
+
+    /// What `meshward status` tells.
+    pub fn status(&self, now: Now) -> LocalStatus {
+        let age = |since: Option<Mono>| since.map(|since| now.mono.since(since).as_secs());
+        let (executions_active, executions_waiting) = self.dispatch.depths();
+        let file = self.identity.as_ref().map(|identity| &identity.file);
+        LocalStatus {
+            ready: self.readiness().is_ready(),
+            reason: self.readiness().as_str().into(),
+            node_id: file.map(|file| file.node_id.clone()),
+            mesh_ip: file.map(|file| file.mesh_ip.clone()),
+            delivery_mode: DELIVERY_MODE.into(),
+            last_heartbeat_age_seconds: age(self.heartbeat.accepted),
+            last_pull_age_seconds: age(self.pull.succeeded),
+            queues: Queues {
+                executions_active: executions_active as u64,
+                executions_waiting: executions_waiting as u64,
+            },
+        }
     }
 }
+
+/// How the desired state reaches this node.
+pub const DELIVERY_MODE: &str = "pull_only";

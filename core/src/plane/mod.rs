@@ -3,16 +3,43 @@
 //! The fixture reads a request's head, asks [`body_rule`] how much of the body to read, and hands the whole over as
 //! [`Input::Requested`]; it sends what [`Effect::Reply`] holds.
 
+pub mod admit;
+mod body;
+pub mod captures;
+mod control;
+pub mod counters;
+pub mod default_snapshot;
+pub mod execution;
+pub mod executions;
+pub mod heartbeat;
+pub mod nonce;
+pub mod refusal;
+pub mod register;
+pub mod rotation;
+pub mod route;
+mod serve;
 pub mod site;
+pub mod snapshot;
+pub mod upload;
 
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 
 use crate::{
     ids::{CallId, CorrelationId},
     step::Step,
     time::Now,
-    wire::http::{Request, Response},
+    wire::http::{Method, Request, Response},
 };
+
+pub use body::{BodyRule, body_rule};
+use captures::Captures;
+use counters::{Counter, Counters};
+use executions::Executions;
+use heartbeat::Heartbeat;
+use nonce::Nonces;
+use refusal::Denial;
+use rotation::Rotation;
+use snapshot::Desired;
 
 /// What stays the same while a plane runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,15 +73,6 @@ pub enum Listener {
     Tls,
 }
 
-/// How the body of a request is to be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BodyRule {
-    /// The longest body, in bytes, after inflating where that applies; one byte more makes it oversized.
-    pub cap: usize,
-    /// Whether a body announced as gzip is inflated.
-    pub inflate: bool,
-}
-
 /// A fact for the plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
@@ -68,22 +86,53 @@ pub enum Effect {
     Reply { call: CallId, response: Response },
 }
 
-/// Tells from the head alone how the body is to be read; a request that the bearer gate refuses is not read at all.
-pub fn body_rule(_settings: &Settings, _listener: Listener, _head: &Request) -> BodyRule {
-    BodyRule { cap: 16 << 20, inflate: false }
-}
-
 /// Everything the control plane knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plane {}
+pub struct Plane {
+    captures: Captures,
+    counters: Counters,
+    desired: Desired,
+    executions: Executions,
+    heartbeat: Heartbeat,
+    nonces: Nonces,
+    rotation: Rotation,
+}
 
 impl Plane {
     /// Moves on one input.
-    pub fn step(self, _settings: &Settings, _now: Now, input: Input) -> Step<Self, Effect> {
-        match input {
-            Input::Requested { call, .. } => {
-                Step::to(self).emit(Effect::Reply { call, response: Response::empty(500) })
+    pub fn step(self, settings: &Settings, now: Now, input: Input) -> Step<Self, Effect> {
+        let Input::Requested { call, listener, request, correlation } = input;
+        let path = request.path.clone();
+        let method = request.method;
+        let Step { state, effects } = self.answer(settings, now, (listener, request));
+        let responses = effects.into_iter().map(|answer| {
+            let mut response = match answer {
+                Ok(response) => response,
+                Err(denial) => denial.response(settings, &path, correlation),
+            };
+            if method == Method::Head {
+                response.headers.push("content-length", &response.body.len().to_string());
+                response.body.clear();
             }
+            Effect::Reply { call, response }
+        });
+        Step::to(state).emit_all(responses)
+    }
+
+    /// The gate comes before routing: without a good bearer nothing else is looked at.
+    fn answer(
+        mut self,
+        settings: &Settings,
+        now: Now,
+        (listener, request): (Listener, Request),
+    ) -> Step<Self, Result<Response, Denial>> {
+        if let Err(refusal) = admit::admit(listener, &request.path, &request.headers) {
+            self.counters.count(Counter::Unauthorized);
+            return Step::to(self).emit(Err(refusal.into()));
+        }
+        match route::route(listener, request.method, &request.path) {
+            Ok(call) => self.serve(call, serve::Asked::new(settings, now, request)),
+            Err(miss) => Step::to(self).emit(Err(miss.into())),
         }
     }
 }

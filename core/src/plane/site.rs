@@ -22,3 +22,32 @@ pub const fn node_secret_key() -> NodeSecretKey {
         0x9e, 0x8f,
     ])
 }
+
+/// The credential of the local endpoints, which is also the plaintext of every secret.
+pub const LOCAL_BEARER: &str = "e2e-local-bearer-token";
+
+/// A peer of the fixture's node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerConstant {
+    pub node_id: &'static str,
+    pub mesh_ip: &'static str,
+    pub public_key: &'static str,
+    /// Empty where the member is left out.
+    pub fallback_endpoint: &'static str,
+}
+
+/// The peers that registration and the default snapshot tell of.
+pub const PEERS: [PeerConstant; 2] = [
+    PeerConstant {
+        node_id: "0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0b1",
+        mesh_ip: "10.99.0.2",
+        public_key: "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=",
+        fallback_endpoint: "203.0.113.1:51820",
+    },
+    PeerConstant {
+        node_id: "0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0b2",
+        mesh_ip: "10.99.0.3",
+        public_key: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+        fallback_endpoint: "",
+    },
+];

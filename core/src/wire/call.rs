@@ -14,9 +14,30 @@ pub enum Call {
     Heartbeat { node: String },
     RotateKeys,
     State { node: String },
+    Reachability { node: String },
     Execution { node: String, execution: String },
     ExecOutput { execution: String },
+    Local(Sink),
     Test(Test),
+}
+
+/// A local endpoint of the fixture's TLS listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sink {
+    Metrics,
+    Logs,
+    Audit,
+}
+
+impl Sink {
+    /// The last segment of its path.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Metrics => "metrics",
+            Self::Logs => "logs",
+            Self::Audit => "audit",
+        }
+    }
 }
 
 /// A route that steers or watches the fixture.
@@ -35,12 +56,15 @@ pub enum Test {
 }
 
 impl Call {
+    /// The method it is called with.
     pub const fn method(&self) -> Method {
         match self {
-            Self::Health | Self::State { .. } => Method::Get,
-            Self::Register | Self::Heartbeat { .. } | Self::RotateKeys | Self::Execution { .. } => {
-                Method::Post
-            }
+            Self::Health | Self::State { .. } | Self::Reachability { .. } => Method::Get,
+            Self::Register
+            | Self::Heartbeat { .. }
+            | Self::RotateKeys
+            | Self::Execution { .. }
+            | Self::Local(_) => Method::Post,
             Self::ExecOutput { .. } => Method::Put,
             Self::Test(test) => test.method(),
         }
@@ -54,6 +78,9 @@ impl Call {
             Self::Heartbeat { node } => format!("/v1/nodes/{}/heartbeat", percent_encode(node)),
             Self::RotateKeys => "/v1/keys/rotate".into(),
             Self::State { node } => format!("/v1/nodes/{}/state", percent_encode(node)),
+            Self::Reachability { node } => {
+                format!("/v1/nodes/{}/reachability", percent_encode(node))
+            }
             Self::Execution { node, execution } => {
                 format!(
                     "/v1/nodes/{}/executions/{}",
@@ -62,12 +89,14 @@ impl Call {
                 )
             }
             Self::ExecOutput { execution } => format!("/exec-output/{}", percent_encode(execution)),
+            Self::Local(sink) => format!("/local/{}", sink.name()),
             Self::Test(test) => test.path(),
         }
     }
 }
 
 impl Test {
+    /// The method it is called with.
     pub const fn method(&self) -> Method {
         match self {
             Self::Bearer
@@ -81,6 +110,7 @@ impl Test {
         }
     }
 
+    /// The path that names this route, each parameter one percent-encoded segment.
     pub fn path(&self) -> String {
         match self {
             Self::Bearer => "/test/bearer".into(),

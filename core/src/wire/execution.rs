@@ -3,6 +3,7 @@
 //! Specification: "Execution entry", "Execution callback" and "POST /v1/nodes/{id}/executions/{eid}".
 
 use alloc::string::String;
+use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -47,13 +48,16 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every status, in the order of a run.
     pub const ALL: [Self; 5] =
         [Self::Ack, Self::Started, Self::Succeeded, Self::Failed, Self::Cancelled];
 
+    /// Whether no callback follows this one.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }
 
+    /// The spelling on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ack => "ack",
@@ -101,9 +105,19 @@ pub struct Output {
 }
 
 /// What the control plane answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallbackResponse {
     pub status: Status,
+    /// Admits an upload to whoever holds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_upload_url: Option<String>,
+}
+
+impl fmt::Debug for CallbackResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallbackResponse")
+            .field("status", &self.status)
+            .field("output_upload_url", &self.output_upload_url.as_ref().map(|_| "<secret>"))
+            .finish()
+    }
 }

@@ -1,6 +1,6 @@
 //! Requests and responses as plain data, so that routing, caps and the order of checks are decided here.
 
-use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 use core::fmt;
 
 /// A request method; every method the contract does not name is kept as [`Method::Other`].
@@ -27,6 +27,7 @@ impl Method {
         }
     }
 
+    /// The name as it stands in a request line; any method that the contract does not name is `OTHER`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -47,6 +48,7 @@ pub struct Headers(Vec<(String, String)>);
 const CREDENTIALS: [&str; 2] = ["authorization", "proxy-authorization"];
 
 impl Headers {
+    /// No fields.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
@@ -58,6 +60,7 @@ impl Headers {
         self
     }
 
+    /// Adds a field in place; the name is put into lower case.
     pub fn push(&mut self, name: &str, value: &str) {
         self.0.push((name.to_ascii_lowercase(), value.to_owned()));
     }
@@ -78,6 +81,7 @@ impl Headers {
             .map(|(_, value)| value.as_str())
     }
 
+    /// Every field, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -104,6 +108,7 @@ pub enum Body {
 }
 
 impl Body {
+    /// A body of no bytes.
     pub const EMPTY: Self = Self::Whole(Vec::new());
 }
 
@@ -117,8 +122,8 @@ impl fmt::Debug for Body {
     }
 }
 
-/// A request. Neither its credentials nor its body are printed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A request. Neither its credentials, its body nor the values in its query are printed.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Request {
     pub method: Method,
     /// As received or sent, percent-encoded, without the query.
@@ -127,6 +132,28 @@ pub struct Request {
     pub query: Option<String>,
     pub headers: Headers,
     pub body: Body,
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Request({} {}", self.method.name(), self.path)?;
+        if let Some(query) = &self.query {
+            write!(f, "?{}", masked_query(query))?;
+        }
+        write!(f, ", {:?}, {:?})", self.headers, self.body)
+    }
+}
+
+/// A query with its names and without its values: the token of an upload URL is one of them.
+fn masked_query(query: &str) -> String {
+    let masked: Vec<String> = query
+        .split('&')
+        .map(|member| match member.split_once('=') {
+            Some((name, _)) => format!("{name}=***"),
+            None => "***".to_owned(),
+        })
+        .collect();
+    masked.join("&")
 }
 
 /// A response. Its body is not printed.
@@ -153,12 +180,14 @@ impl Response {
         }
     }
 
+    /// Adds a field to the headers.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push(name, value);
         self
     }
 
+    /// Whether the status is 2xx.
     pub const fn is_success(&self) -> bool {
         self.status >= 200 && self.status < 300
     }

@@ -37,6 +37,7 @@ pub struct IdentityFile {
 }
 
 impl IdentityFile {
+    /// Reads the text of the file.
     pub fn decode(bytes: &[u8]) -> Result<Self, Fault> {
         json::decode_tolerant(bytes)
     }
@@ -120,8 +121,12 @@ impl Identity {
         }
     }
 
-    /// Takes an answer to a registration; `None` where its `nsk` or `node_id` makes no bearer.
+    /// Takes an answer to a registration; `None` where its `nsk` or `node_id` makes no bearer, or where the files
+    /// written from it would not load.
     pub fn registered(answer: RegisterResponse) -> Option<Self> {
+        if answer.mesh_ip.is_empty() || answer.signing_public_key.trim().is_empty() {
+            return None;
+        }
         Some(Self {
             node: Uuid::parse_canonical(answer.node_id.as_str()).ok()?,
             key: NodeSecretKey::parse(answer.nsk.expose()).ok()?,

@@ -5,6 +5,7 @@
 
 pub mod bearer;
 pub mod call;
+pub mod control;
 pub mod execution;
 pub mod grammar;
 pub mod heartbeat;
@@ -14,6 +15,7 @@ pub mod json;
 pub mod local;
 pub mod problem;
 pub mod register;
+pub mod retry_after;
 pub mod rotation;
 pub mod snapshot;
 pub mod timestamp;

@@ -66,10 +66,14 @@ pub struct RegisterResponse {
     pub node_id: Name,
     pub mesh_ip: String,
     pub signing_public_key: String,
+    /// May be missing, as in older identity files: a 201 is given once, and these members are no reason to lose it.
+    #[serde(default)]
     pub signing_key_id: String,
     #[serde(serialize_with = "expose", deserialize_with = "conceal")]
     pub nsk: Secret<String>,
+    #[serde(default)]
     pub peer_snapshot: Vec<RegisterPeer>,
+    #[serde(default)]
     pub domain_mesh_cidr: String,
 }
 

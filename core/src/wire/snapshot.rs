@@ -5,12 +5,13 @@
 //!
 //! Specification: "State snapshot", "Session entry" and "GET /v1/nodes/{id}/state".
 
-use alloc::{string::String, vec::Vec};
+use alloc::{borrow::Cow, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
 use super::{execution::Execution, grammar::Name, json::Raw, timestamp::Spelled};
 
+/// What a node is to bring about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Snapshot {
@@ -26,6 +27,20 @@ pub struct Snapshot {
     pub sessions: Option<Vec<Session>>,
 }
 
+/// A snapshot as it is served: the parts that depend on the moment are projected, all others borrowed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Projection<'s> {
+    pub peers: &'s [Peer],
+    pub reachability: &'s Option<Raw>,
+    pub policy: &'s Option<Policy>,
+    pub bridge: &'s Option<Bridge>,
+    pub state: &'s Option<Entries>,
+    pub reports: &'s Option<Entries>,
+    pub executions: Vec<Cow<'s, Execution>>,
+    pub sessions: Vec<&'s Session>,
+}
+
+/// Another node of the mesh.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Peer {
@@ -36,6 +51,7 @@ pub struct Peer {
     pub fallback_endpoint: String,
 }
 
+/// The rules of traffic, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policy {
@@ -45,6 +61,7 @@ pub struct Policy {
     pub rules: Vec<Rule>,
 }
 
+/// One rule of a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rule {
@@ -57,6 +74,7 @@ pub struct Rule {
     pub ports: Option<Ports>,
 }
 
+/// A range of ports, both ends included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ports {
@@ -64,6 +82,7 @@ pub struct Ports {
     pub to: u16,
 }
 
+/// What a bridge node does; a null part is not populated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bridge {
@@ -73,12 +92,14 @@ pub struct Bridge {
     pub site_to_site: Option<SiteToSite>,
 }
 
+/// Relayed sessions between peers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Relay {
     pub sessions: Vec<RelaySession>,
 }
 
+/// Two peers that reach each other through this node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RelaySession {
@@ -91,6 +112,7 @@ pub struct RelaySession {
     pub expires_at: Option<Spelled>,
 }
 
+/// Access of users by their own tunnel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UserAccess {
@@ -100,6 +122,7 @@ pub struct UserAccess {
     pub peers: Vec<UserPeer>,
 }
 
+/// A device of a user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UserPeer {
@@ -108,6 +131,7 @@ pub struct UserPeer {
     pub label: String,
 }
 
+/// Listeners that lead into the mesh.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ingress {
@@ -115,6 +139,7 @@ pub struct Ingress {
     pub rules: Vec<IngressRule>,
 }
 
+/// One listener and where it leads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IngressRule {
@@ -124,6 +149,7 @@ pub struct IngressRule {
     pub mode: String,
 }
 
+/// Tunnels to other networks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SiteToSite {
@@ -131,6 +157,7 @@ pub struct SiteToSite {
     pub tunnels: Vec<Tunnel>,
 }
 
+/// One tunnel to another network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tunnel {
@@ -152,6 +179,7 @@ pub struct Entries {
     pub reports: Vec<Entry>,
 }
 
+/// One key and its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Entry {
@@ -162,6 +190,7 @@ pub struct Entry {
     pub workload_tag: String,
 }
 
+/// A session of a user through this node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Session {
@@ -187,6 +216,7 @@ pub struct Target {
     pub tcp: Option<TcpTarget>,
 }
 
+/// What an `ssh` session reaches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SshTarget {
@@ -195,6 +225,7 @@ pub struct SshTarget {
     pub allowed_commands: Option<Vec<String>>,
 }
 
+/// What a `k8s` session reaches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct K8sTarget {
@@ -203,6 +234,7 @@ pub struct K8sTarget {
     pub impersonate_groups: Option<Vec<String>>,
 }
 
+/// What a `tcp` session reaches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TcpTarget {

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::time::Wall;
 
-/// An instant from year 0000 to 9999, in nanoseconds since 1970.
+/// An instant of the years 0000 to 9999 in UTC, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i128);
 
@@ -27,11 +27,17 @@ pub struct NotATimestamp;
 
 const NANOS: i128 = 1_000_000_000;
 const DAY: i64 = 86_400;
+/// The seconds of the years 0000 to 9999 in UTC.
+const SECONDS: core::ops::Range<i64> = -62_167_219_200..253_402_300_800;
 
 impl Timestamp {
     /// `0001-01-01T00:00:00Z`, which stands for "not set".
     pub const ZERO: Self = Self(-62_135_596_800 * NANOS);
 
+    /// The last instant that can be written: the end of year 9999.
+    const LAST: Self = Self(SECONDS.end as i128 * NANOS - 1);
+
+    /// Reads a timestamp of any offset.
     pub fn parse(text: &str) -> Result<Self, NotATimestamp> {
         read(text.as_bytes()).ok_or(NotATimestamp)
     }
@@ -39,6 +45,12 @@ impl Timestamp {
     /// Compared as an instant, whatever its spelling.
     pub fn is_zero(self) -> bool {
         self == Self::ZERO
+    }
+
+    /// The day of the week in UTC, Sunday being 0.
+    pub(super) fn weekday(self) -> usize {
+        let days = self.0.div_euclid(NANOS * i128::from(DAY));
+        usize::try_from((days + 4).rem_euclid(7)).unwrap_or_default()
     }
 
     /// How far this is from the wall clock, either direction.
@@ -61,7 +73,7 @@ impl Timestamp {
 
 impl From<Wall> for Timestamp {
     fn from(wall: Wall) -> Self {
-        Self(i128::try_from(wall.since_origin().as_nanos()).unwrap_or(i128::MAX))
+        i128::try_from(wall.since_origin().as_nanos()).map_or(Self::LAST, Self).min(Self::LAST)
     }
 }
 
@@ -86,7 +98,8 @@ fn read(text: &[u8]) -> Option<Timestamp> {
     let (nanos, zone) = fraction(rest)?;
     let seconds =
         days_from_1970(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset(zone)?;
-    Some(Timestamp(i128::from(seconds) * NANOS + i128::from(nanos)))
+    // An offset can carry the instant out of the years that are written with four digits.
+    SECONDS.contains(&seconds).then(|| Timestamp(i128::from(seconds) * NANOS + i128::from(nanos)))
 }
 
 fn digits(text: &[u8]) -> Option<i64> {
@@ -158,7 +171,7 @@ const fn date_from_1970(days: i64) -> (i64, i64, i64) {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = i64::try_from(self.0.div_euclid(NANOS)).unwrap_or(i64::MAX);
+        let seconds = i64::try_from(self.0.div_euclid(NANOS)).unwrap_or_default();
         let nanos = self.0.rem_euclid(NANOS);
         let (year, month, day) = date_from_1970(seconds.div_euclid(DAY));
         let time = seconds.rem_euclid(DAY);
@@ -197,6 +210,7 @@ pub struct Spelled {
 }
 
 impl Spelled {
+    /// Reads a timestamp and keeps its text.
     pub fn parse(text: &str) -> Result<Self, NotATimestamp> {
         Ok(Self { at: Timestamp::parse(text)?, text: text.to_string() })
     }

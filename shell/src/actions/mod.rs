@@ -9,21 +9,16 @@ mod tool;
 
 use std::any::Any;
 
-use meshward_core::{
-    agent::{Captured, Cause, Ending, Run},
-    ids::ExecutionId,
-};
+use meshward_core::agent::{Captured, Cause, Ending, Run};
 use tokio::{sync::oneshot, task::JoinError};
-use tracing::debug;
 
 const COLLECT: &str = "diagnostics.collect";
 
 /// The names of the built-in actions.
 pub const BUILTINS: [&str; 1] = [COLLECT];
 
-/// Runs an action to its end. A word on `cancel` ends it early, and so does dropping the other side.
-pub async fn run(execution: ExecutionId, run: Run, cancel: oneshot::Receiver<()>) -> Ending {
-    debug!(%execution, action = %run.action, "run begins");
+/// Runs an action until it ends, its deadline passes, or `cancelled` is sent or dropped.
+pub async fn run(run: Run, cancelled: oneshot::Receiver<()>) -> Ending {
     let limit = run.max_output_bytes;
     let deadline = run.deadline;
     let mut work = match run.action.as_str() {
@@ -40,11 +35,10 @@ pub async fn run(execution: ExecutionId, run: Run, cancel: oneshot::Receiver<()>
             },
             Err(error) => without_output(Cause::Broken(broken(error))),
         },
-        _ = cancel => without_output(Cause::Cancelled),
+        _ = cancelled => without_output(Cause::Cancelled),
         () = tokio::time::sleep(deadline) => without_output(Cause::TimedOut),
     };
     work.abort();
-    debug!(%execution, cause = ?ending.cause, "run ended");
     ending
 }
 
@@ -74,10 +68,7 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
 mod tests {
     use std::{collections::BTreeMap, time::Duration};
 
-    use meshward_core::{
-        agent::{Captured, Cause, Run},
-        ids::ExecutionId,
-    };
+    use meshward_core::agent::{Captured, Cause, Run};
     use tokio::sync::oneshot;
 
     use super::{BUILTINS, captured, run};
@@ -91,8 +82,7 @@ mod tests {
     async fn every_built_in_action_ends_well() {
         for name in BUILTINS {
             let (_stop, cancel) = oneshot::channel();
-            let ending =
-                run(ExecutionId("e".into()), order(name, Duration::from_secs(60)), cancel).await;
+            let ending = run(order(name, Duration::from_secs(60)), cancel).await;
             assert_eq!(ending.cause, Cause::Exited(0));
             assert!(!ending.stdout.bytes.is_empty() && !ending.stdout.cut);
         }
@@ -101,20 +91,18 @@ mod tests {
     #[tokio::test]
     async fn an_unknown_action_is_broken_and_named() {
         let (_stop, cancel) = oneshot::channel();
-        let ending =
-            run(ExecutionId("e".into()), order("x.y", Duration::from_secs(60)), cancel).await;
+        let ending = run(order("x.y", Duration::from_secs(60)), cancel).await;
         assert_eq!(ending.cause, Cause::Broken("unknown builtin action: x.y".into()));
     }
 
     #[tokio::test]
     async fn a_run_ends_at_its_deadline_and_when_it_is_cancelled() {
         let (_stop, cancel) = oneshot::channel();
-        let ending = run(ExecutionId("e".into()), order(BUILTINS[0], Duration::ZERO), cancel).await;
+        let ending = run(order(BUILTINS[0], Duration::ZERO), cancel).await;
         assert_eq!(ending.cause, Cause::TimedOut);
         let (stop, cancel) = oneshot::channel();
         stop.send(()).unwrap();
-        let ending =
-            run(ExecutionId("e".into()), order(BUILTINS[0], Duration::from_secs(60)), cancel).await;
+        let ending = run(order(BUILTINS[0], Duration::from_secs(60)), cancel).await;
         assert_eq!(ending.cause, Cause::Cancelled);
     }
 

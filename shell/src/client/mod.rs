@@ -2,9 +2,144 @@
 //!
 //! What went wrong comes back as words for the log that hold no query, no credential and no body.
 
-mod call;
-mod settings;
+mod convert;
 mod tls;
 
-pub use call::{Client, RESPONSE_MAX};
-pub use settings::{ClientError, ClientSettings};
+use std::{io, path::PathBuf, time::Duration};
+
+use meshward_core::{
+    agent::{Answer, Failure},
+    wire::http::{Body, Method, Request, Response},
+};
+use reqwest::{Url, redirect, retry};
+use thiserror::Error;
+use tracing::warn;
+
+use convert::{base, failed, received, sent};
+
+/// The longest answer that is read, in bytes.
+pub const RESPONSE_MAX: usize = 10 * 1024 * 1024;
+
+/// How many idle connections are kept, and for how long: less than the minute after which balancers drop them.
+const IDLE_MAX: usize = 4;
+const IDLE_TIMEOUT: Duration = Duration::from_secs(50);
+
+/// How the control plane is reached.
+#[derive(Clone, Debug)]
+pub struct ClientSettings {
+    /// `control_plane.url`: its path is a prefix of every route.
+    pub url: String,
+    /// `control_plane.ca_file`: trusted beside the roots of the system.
+    pub ca_file: Option<PathBuf>,
+    /// `control_plane.tls_insecure_skip_verify`.
+    pub tls_insecure_skip_verify: bool,
+    /// `control_plane.connect_timeout`.
+    pub connect_timeout: Duration,
+}
+
+/// Why there can be no client.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    #[error("control_plane.url is not an absolute http or https URL such as https://plane.example")]
+    Url,
+    #[error("control_plane.url must not hold {0}: remove it")]
+    UrlPart(&'static str),
+    #[error("control_plane.ca_file {}: cannot read it", .path.display())]
+    CaFile { path: PathBuf, source: io::Error },
+    #[error("control_plane.ca_file {}: {cause}; it must hold certificates in PEM", .path.display())]
+    CaContent { path: PathBuf, cause: String },
+    #[error(
+        "this system has no trusted root certificates: install them or set control_plane.ca_file"
+    )]
+    NoRoots,
+    #[error("TLS cannot be set up")]
+    Tls(#[from] rustls::Error),
+    #[error("the HTTP client cannot be set up")]
+    Build(#[source] reqwest::Error),
+}
+
+/// A client of one control plane.
+#[derive(Clone, Debug)]
+pub struct Client {
+    http: reqwest::Client,
+    base: Url,
+}
+
+impl Client {
+    /// Checks the settings and reads the trusted roots; it blocks on the disk.
+    pub fn new(settings: &ClientSettings) -> Result<Self, ClientError> {
+        let base = base(&settings.url)?;
+        let encrypted = base.scheme() == "https";
+        if encrypted && settings.tls_insecure_skip_verify {
+            warn!(
+                "control_plane.tls_insecure_skip_verify is on: anyone on the way can pose as the control plane"
+            );
+        }
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls::config(settings, encrypted)?)
+            .https_only(encrypted)
+            .http1_only()
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .retry(retry::never())
+            .referer(false)
+            .connect_timeout(settings.connect_timeout)
+            .pool_max_idle_per_host(IDLE_MAX)
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .user_agent(concat!("meshward/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(ClientError::Build)?;
+        Ok(Self { http, base })
+    }
+
+    /// Makes one call, which is over within the timeout; beside a failure stands its cause in words for the log.
+    pub async fn send(&self, request: Request, timeout: Duration) -> (Answer, Option<String>) {
+        let (failure, cause) = match tokio::time::timeout(timeout, self.exchange(request)).await {
+            Ok(Ok(response)) => return (Answer::Responded(response), None),
+            Ok(Err(failed)) => failed,
+            Err(_) => (Failure::TimedOut, format!("no answer within {timeout:?}")),
+        };
+        (Answer::Failed(failure), Some(cause))
+    }
+
+    async fn exchange(&self, request: Request) -> Result<Response, (Failure, String)> {
+        let request = self.built(request)?;
+        let mut response = self.http.execute(request).await.map_err(failed)?;
+        let oversized = || (Failure::Oversized, format!("longer than {RESPONSE_MAX} bytes"));
+        if response.content_length().is_some_and(|length| length > RESPONSE_MAX as u64) {
+            return Err(oversized());
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(failed)? {
+            if body.len() + chunk.len() > RESPONSE_MAX {
+                return Err(oversized());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Response { status: response.status().as_u16(), headers: received(&response), body })
+    }
+
+    fn built(&self, request: Request) -> Result<reqwest::Request, (Failure, String)> {
+        let refused = |cause: &str| (Failure::Unreachable, cause.to_owned());
+        let method = match request.method {
+            Method::Get => reqwest::Method::GET,
+            Method::Head => reqwest::Method::HEAD,
+            Method::Post => reqwest::Method::POST,
+            Method::Put => reqwest::Method::PUT,
+            Method::Delete => reqwest::Method::DELETE,
+            Method::Other => return Err(refused("the request has no method")),
+        };
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{}", self.base.path().trim_end_matches('/'), request.path));
+        url.set_query(request.query.as_deref());
+        let mut built = reqwest::Request::new(method, url);
+        *built.headers_mut() =
+            sent(&request.headers).ok_or_else(|| refused("a header field cannot be sent"))?;
+        match request.body {
+            Body::Whole(bytes) if bytes.is_empty() && request.method == Method::Get => {}
+            Body::Whole(bytes) => *built.body_mut() = Some(bytes.into()),
+            Body::Oversized | Body::Unreadable => return Err(refused("the request has no body")),
+        }
+        Ok(built)
+    }
+}

@@ -1,10 +1,12 @@
-//! One listener: connections are counted and timed, requests are turned into plain data and answered from the core.
+//! Connections of local clients: accepted up to a cap, head and body read within their limits, asked, answered.
 
-use std::{convert::Infallible, fmt, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::Future, io, sync::Arc, time::Duration};
 
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::{
+    Request as HttpRequest, Response as HttpResponse, StatusCode,
     body::{Bytes, Incoming},
+    header::{HeaderName, HeaderValue},
     server::conn::http1,
     service::service_fn,
 };
@@ -15,214 +17,152 @@ use meshward_core::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
     sync::{Semaphore, mpsc, oneshot, watch},
-    task::{JoinHandle, JoinSet},
+    task::JoinSet,
 };
 use tracing::{debug, warn};
 
-use super::stall::Stalling;
+use super::{Asked, stall::Stalling};
 
-/// The longest request body that is read, in bytes.
-const BODY_MAX: usize = 64 * 1024;
-
-/// The longest request head, in bytes; hyper takes no less.
-const HEAD_MAX: usize = 8 * 1024;
-
-/// The most connections at a time; one more is closed at once.
-const CONNECTIONS_MAX: usize = 64;
-
-/// How long a head may take, counted from the start of the connection or the end of the last request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long a body may take.
-const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How long a peer may leave an answer untaken.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How long the core may take.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The pause after a connection could not be taken, as when descriptors are used up.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// A request of a co-located program; the answer goes into `reply`.
-#[derive(Debug)]
-pub struct Asked {
-    pub door: Door,
-    pub request: Request,
-    pub reply: oneshot::Sender<Response>,
+/// What a listener allows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) door: Door,
+    /// Connections at once; one more is closed at once.
+    pub(super) connections_max: usize,
+    /// From the first byte of a head to its last.
+    pub(super) head: Duration,
+    /// From the end of a head to the end of the body.
+    pub(super) body: Duration,
+    /// What the agent may take to answer.
+    pub(super) answer: Duration,
+    /// How long the peer may leave an answer untaken.
+    pub(super) write: Duration,
+    pub(super) head_bytes_max: usize,
+    pub(super) body_bytes_max: usize,
+    pub(super) keep_alive: bool,
 }
 
-/// Takes connections of either kind.
-pub(super) trait Listen: Send + 'static {
+/// How long accepting rests when the system is out of descriptors.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// What connections come from.
+pub(super) trait Accept {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    fn accept(&mut self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+    fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 }
 
-/// A listener at work.
-pub struct Serving {
-    stop: watch::Sender<bool>,
-    /// Gone once it was found broken.
-    accepting: Option<JoinHandle<JoinSet<()>>>,
-}
+impl Accept for TcpListener {
+    type Stream = TcpStream;
 
-impl fmt::Debug for Serving {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Serving")
+    async fn next(&self) -> io::Result<TcpStream> {
+        self.accept().await.map(|(stream, _)| stream)
     }
 }
 
-impl Serving {
-    /// Begins to take connections; every request goes into `asked`.
-    pub(super) fn begin(listener: impl Listen, door: Door, asked: mpsc::Sender<Asked>) -> Self {
-        let (stop, stopped) = watch::channel(false);
-        let accepting = tokio::spawn(accept(listener, Desk { door, asked }, stopped));
-        Self { stop, accepting: Some(accepting) }
-    }
+impl Accept for UnixListener {
+    type Stream = UnixStream;
 
-    /// Takes no more connections, lets those that are being answered end, and breaks them off after a while. The core
-    /// must go on answering meanwhile.
-    pub async fn stop(mut self, within: Duration) {
-        // The task holds the other side until it ends.
-        let _ = self.stop.send(true);
-        let accepting = self.accepting.take();
-        let ended = tokio::time::timeout(within, async {
-            if let Some(accepting) = accepting
-                && let Ok(mut connections) = accepting.await
-            {
-                while connections.join_next().await.is_some() {}
-            }
-        });
-        if ended.await.is_err() {
-            debug!("some local connections did not end in time");
-        }
-    }
-
-    /// Comes back only if the listener has broken down, which a stopping does not count as.
-    pub async fn broken(&mut self) {
-        if let Some(accepting) = &mut self.accepting {
-            // Its connections, if any, are broken off here.
-            drop(accepting.await);
-            self.accepting = None;
-        }
+    async fn next(&self) -> io::Result<UnixStream> {
+        self.accept().await.map(|(stream, _)| stream)
     }
 }
 
-impl Drop for Serving {
-    fn drop(&mut self) {
-        if let Some(accepting) = &self.accepting {
-            accepting.abort();
-        }
-    }
-}
-
-async fn accept(
-    mut listener: impl Listen,
-    desk: Desk,
+/// Accepts until stopped; a connection over the cap is closed at once.
+pub(super) async fn listener(
+    listener: impl Accept,
+    limits: Limits,
+    asked: mpsc::Sender<Asked>,
     mut stopped: watch::Receiver<bool>,
-) -> JoinSet<()> {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+) {
+    let room = Arc::new(Semaphore::new(limits.connections_max));
     let mut connections = JoinSet::new();
     loop {
-        while connections.try_join_next().is_some() {}
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stopped.changed() => return connections,
+            accepted = listener.next() => accepted,
+            Some(_) = connections.join_next() => continue,
+            () = told(&mut stopped) => break,
         };
-        let stream = match accepted {
-            Ok(stream) => stream,
-            Err(error) => {
-                warn!("a local connection cannot be taken: {error}");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-                continue;
+        match (accepted, Arc::clone(&room).try_acquire_owned()) {
+            (Ok(stream), Ok(permit)) => {
+                let served = connection(stream, limits, asked.clone(), stopped.clone());
+                connections.spawn(async move {
+                    served.await;
+                    drop(permit);
+                });
             }
-        };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-        let (desk, stopped) = (desk.clone(), stopped.clone());
-        connections.spawn(async move {
-            desk.attend(stream, stopped).await;
-            drop(place);
-        });
-    }
-}
-
-/// Where requests are taken and answers given.
-#[derive(Clone)]
-struct Desk {
-    door: Door,
-    asked: mpsc::Sender<Asked>,
-}
-
-impl Desk {
-    async fn attend(
-        &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        mut stopped: watch::Receiver<bool>,
-    ) {
-        let stream = TokioIo::new(Stalling::new(stream, WRITE_TIMEOUT));
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIMEOUT)
-            .max_buf_size(HEAD_MAX)
-            .keep_alive(self.door == Door::Socket)
-            .serve_connection(stream, service_fn(|request| self.answer(request)));
-        let mut connection = std::pin::pin!(connection);
-        let ended = tokio::select! {
-            ended = &mut connection => ended,
-            _ = stopped.changed() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
+            (Ok(_), Err(_)) => {
+                debug!(door = ?limits.door, "no room for another connection; it is closed")
             }
-        };
-        if let Err(error) = ended {
-            debug!(door = ?self.door, "a local connection broke: {error}");
+            (Err(error), _) => {
+                warn!(%error, door = ?limits.door, "a local connection cannot be accepted");
+                tokio::time::sleep(ACCEPT_REST).await;
+            }
         }
     }
+    // Whoever comes now is refused instead of being left waiting.
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
 
-    async fn answer(
-        &self,
-        request: hyper::Request<Incoming>,
-    ) -> Result<hyper::Response<Full<Bytes>>, Infallible> {
-        let (head, body) = request.into_parts();
-        let body = read(body).await;
-        let request = Request {
-            method: Method::parse(head.method.as_str()),
-            path: head.uri.path().to_owned(),
-            query: head.uri.query().map(str::to_owned),
-            headers: headers(&head.headers),
-            body,
-        };
-        let answer = tokio::time::timeout(ANSWER_TIMEOUT, self.ask(request)).await;
-        Ok(written(answer.ok().flatten().unwrap_or_else(|| busy(self.door))))
-    }
+/// Waits until the listeners are told to stop, or are gone.
+async fn told(stopped: &mut watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
 
-    /// Asks the core; `None` where it has ended.
-    async fn ask(&self, request: Request) -> Option<Response> {
-        let (reply, answer) = oneshot::channel();
-        self.asked.send(Asked { door: self.door, request, reply }).await.ok()?;
-        answer.await.ok()
+/// Serves one connection until it ends or the listener stops.
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    limits: Limits,
+    asked: mpsc::Sender<Asked>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let service = service_fn(move |request| {
+        let asked = asked.clone();
+        async move { Ok::<_, Infallible>(answer(request, limits, asked).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(limits.head_bytes_max.max(HYPER_BUFFER_MIN))
+        .keep_alive(limits.keep_alive)
+        .serve_connection(TokioIo::new(Stalling::new(stream, limits.write)), service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = told(&mut stopped) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        debug!(%error, "a local connection broke");
     }
 }
 
-async fn read(body: Incoming) -> Body {
-    match tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, BODY_MAX).collect()).await {
-        Ok(Ok(whole)) => Body::Whole(whole.to_bytes().to_vec()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Body::Oversized,
-        Ok(Err(_)) | Err(_) => Body::Unreadable,
-    }
+/// The smallest buffer that hyper takes.
+const HYPER_BUFFER_MIN: usize = 8192;
+
+async fn answer(
+    request: HttpRequest<Incoming>,
+    limits: Limits,
+    asked: mpsc::Sender<Asked>,
+) -> HttpResponse<Full<Bytes>> {
+    let request = read(request, limits).await;
+    let answered = tokio::time::timeout(limits.answer, ask(request, limits.door, asked)).await;
+    written(answered.ok().flatten().unwrap_or_else(|| busy(limits.door)))
 }
 
-fn headers(fields: &hyper::HeaderMap) -> Headers {
-    let mut headers = Headers::new();
-    for (name, value) in fields {
-        headers.push(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
-    }
-    headers
+/// `None` when the agent has stopped.
+async fn ask(request: Request, door: Door, asked: mpsc::Sender<Asked>) -> Option<Response> {
+    let (reply, answered) = oneshot::channel();
+    asked.send(Asked { door, request, reply }).await.ok()?;
+    answered.await.ok()
 }
 
-/// What a peer is told while the core cannot answer.
+/// What a peer is told while the agent cannot answer.
 fn busy(door: Door) -> Response {
     match door {
         Door::Health => Response {
@@ -234,15 +174,37 @@ fn busy(door: Door) -> Response {
     }
 }
 
-fn written(response: Response) -> hyper::Response<Full<Bytes>> {
-    let mut built = hyper::Response::builder().status(response.status);
-    for (name, value) in response.headers.iter() {
-        built = built.header(name, value);
+async fn read(request: HttpRequest<Incoming>, limits: Limits) -> Request {
+    let (head, body) = request.into_parts();
+    let mut headers = Headers::new();
+    for (name, value) in &head.headers {
+        headers.push(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
     }
-    built.body(Full::from(response.body)).unwrap_or_else(|error| {
-        warn!("an answer to a local request cannot be written: {error}");
-        let mut broken = hyper::Response::new(Full::default());
-        *broken.status_mut() = hyper::StatusCode::INTERNAL_SERVER_ERROR;
-        broken
-    })
+    let whole = Limited::new(body, limits.body_bytes_max).collect();
+    let body = match tokio::time::timeout(limits.body, whole).await {
+        Ok(Ok(whole)) => Body::Whole(whole.to_bytes().into()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Body::Oversized,
+        Ok(Err(_)) | Err(_) => Body::Unreadable,
+    };
+    Request {
+        method: Method::parse(head.method.as_str()),
+        path: head.uri.path().to_owned(),
+        query: head.uri.query().map(str::to_owned),
+        headers,
+        body,
+    }
+}
+
+fn written(response: Response) -> HttpResponse<Full<Bytes>> {
+    let mut written = HttpResponse::new(Full::new(Bytes::from(response.body)));
+    *written.status_mut() =
+        StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    for (name, value) in response.headers.iter() {
+        if let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))
+        {
+            written.headers_mut().append(name, value);
+        }
+    }
+    written
 }

@@ -5,11 +5,9 @@
 use std::{
     fs::{self, DirBuilder, File, Metadata, Permissions},
     io,
-    os::unix::{
-        fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt},
-        net,
-    },
+    os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use meshward_core::agent::Door;
@@ -17,55 +15,35 @@ use rustix::{
     fs::FlockOperation,
     net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType},
 };
-use thiserror::Error;
-use tokio::{
-    net::{UnixListener, UnixStream},
-    sync::mpsc,
-};
-use tracing::warn;
+use tokio::net::UnixListener;
+use tracing::{info, warn};
 
-use super::serve::{Asked, Listen, Serving};
+use super::{ListenError, serve::Limits};
 
 /// The longest path of a socket, in bytes.
-const PATH_MAX: usize = 107;
+pub(super) const PATH_MAX: usize = 107;
 
 /// The longest file of groups that is read, in bytes.
 const GROUPS_MAX: u64 = 4 * 1024 * 1024;
 
-/// Where the socket is to be, and whose it is.
-#[derive(Clone, Debug)]
-pub struct SocketPlace {
-    /// `local_api.socket_path`.
-    pub path: PathBuf,
-    /// The group that may open it, if there is one of that name.
-    pub group: String,
-}
+/// The group whose members may open the socket.
+const GROUP: &str = "meshward";
 
-/// Why the socket cannot be served.
-#[derive(Debug, Error)]
-pub enum SocketError {
-    #[error("local_api.socket_path {} must be an absolute path of at most {PATH_MAX} bytes", .0.display())]
-    Path(PathBuf),
-    #[error("another agent listens on {}: stop it or set another local_api.socket_path", .0.display())]
-    InUse(PathBuf),
-    #[error("another agent is just starting on {}: try again, or set another local_api.socket_path", .0.display())]
-    Contended(PathBuf),
-    #[error("{} is there and is not a socket of this agent's user: move it away or set another local_api.socket_path", .0.display())]
-    Foreign(PathBuf),
-    #[error("local_api.socket_path: cannot {doing} {}", .path.display())]
-    Refused { doing: &'static str, path: PathBuf, source: io::Error },
-}
-
-/// The socket, opened and not yet served; it is removed when this or what serves it is dropped.
-#[derive(Debug)]
-pub struct Socket {
-    listener: UnixListener,
-    name: Name,
-}
+pub(super) const LIMITS: Limits = Limits {
+    door: Door::Socket,
+    connections_max: 1024,
+    head: Duration::from_secs(5),
+    body: Duration::from_secs(10),
+    answer: Duration::from_secs(30),
+    write: Duration::from_secs(10),
+    head_bytes_max: 16 * 1024,
+    body_bytes_max: 64 * 1024,
+    keep_alive: true,
+};
 
 /// The name of an open socket in the file system.
 #[derive(Debug)]
-struct Name {
+pub(super) struct Name {
     path: PathBuf,
     device: u64,
     inode: u64,
@@ -83,65 +61,46 @@ impl Drop for Name {
 }
 
 trait Context<T> {
-    fn doing(self, doing: &'static str, path: &Path) -> Result<T, SocketError>;
+    fn doing(self, doing: &'static str, path: &Path) -> Result<T, ListenError>;
 }
 
 impl<T> Context<T> for io::Result<T> {
-    fn doing(self, doing: &'static str, path: &Path) -> Result<T, SocketError> {
-        self.map_err(|source| SocketError::Refused { doing, path: path.to_owned(), source })
+    fn doing(self, doing: &'static str, path: &Path) -> Result<T, ListenError> {
+        self.map_err(|source| ListenError::Socket { doing, path: path.to_owned(), source })
     }
 }
 
-impl Socket {
-    /// Opens the socket in the place of one that nobody listens on any more.
-    pub fn open(place: &SocketPlace) -> Result<Self, SocketError> {
-        let path = &place.path;
-        let Some(folder) = path.parent().filter(|_| path.is_absolute() && fits(path)) else {
-            return Err(SocketError::Path(path.clone()));
-        };
-        create(folder)?;
-        // Held while the old socket is judged and replaced, so that of two starting agents one sees the other.
-        let turn = File::open(folder).doing("open", folder)?;
-        rustix::fs::flock(&turn, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| SocketError::Contended(path.clone()))?;
-        require_vacant(path)?;
-        let hidden = Hidden::create(folder)?;
-        let socket = hidden.path.join("s");
-        if !fits(&socket) {
-            return Err(SocketError::Path(path.clone()));
-        }
-        let listener = net::UnixListener::bind(&socket).doing("open", &socket)?;
-        admit(&socket, &place.group)?;
-        let found = fs::symlink_metadata(&socket).doing("look at", &socket)?;
-        fs::rename(&socket, path).doing("create", path)?;
-        let name = Name { path: path.clone(), device: found.dev(), inode: found.ino() };
-        listener.set_nonblocking(true).doing("open", path)?;
-        Ok(Self { listener: UnixListener::from_std(listener).doing("open", path)?, name })
+/// Opens the socket in the place of one that nobody listens on any more.
+pub(super) fn bind(path: &Path) -> Result<(UnixListener, Name), ListenError> {
+    let folder = match path.parent() {
+        Some(folder) if fits(path) => folder,
+        Some(_) | None => return Err(ListenError::SocketPath(path.to_owned())),
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    create(folder)?;
+    // Held while the old socket is judged and replaced, so that of two starting agents one sees the other.
+    let turn = File::open(folder).doing("open", folder)?;
+    rustix::fs::flock(&turn, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| ListenError::SocketContended(path.to_owned()))?;
+    require_vacant(path)?;
+    let hidden = Hidden::create(folder)?;
+    let draft = hidden.path.join("s");
+    if !fits(&draft) {
+        return Err(ListenError::SocketPath(path.to_owned()));
     }
-
-    pub fn path(&self) -> &Path {
-        &self.name.path
-    }
-
-    /// Begins to take requests.
-    pub fn serve(self, asked: mpsc::Sender<Asked>) -> Serving {
-        Serving::begin(self, Door::Socket, asked)
-    }
-}
-
-impl Listen for Socket {
-    type Stream = UnixStream;
-
-    async fn accept(&mut self) -> io::Result<UnixStream> {
-        self.listener.accept().await.map(|(stream, _)| stream)
-    }
+    let listener = UnixListener::bind(&draft).doing("open", &draft)?;
+    admit(&draft, GROUP)?;
+    let found = fs::symlink_metadata(&draft).doing("look at", &draft)?;
+    fs::rename(&draft, path).doing("create", path)?;
+    info!(path = %path.display(), "local API open");
+    Ok((listener, Name { path: path.to_owned(), device: found.dev(), inode: found.ino() }))
 }
 
 fn fits(path: &Path) -> bool {
     path.as_os_str().len() <= PATH_MAX
 }
 
-fn create(folder: &Path) -> Result<(), SocketError> {
+fn create(folder: &Path) -> Result<(), ListenError> {
     if folder.is_dir() {
         return Ok(());
     }
@@ -150,20 +109,20 @@ fn create(folder: &Path) -> Result<(), SocketError> {
 }
 
 /// Only a refused connection proves that nobody listens: any other failure may be a busy agent.
-fn require_vacant(path: &Path) -> Result<(), SocketError> {
+fn require_vacant(path: &Path) -> Result<(), ListenError> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         found => found.doing("look at", path)?,
     };
     if !is_ours(&found) {
-        return Err(SocketError::Foreign(path.to_owned()));
+        return Err(ListenError::NoSocket(path.to_owned()));
     }
     match connect(path).map_err(io::Error::from) {
-        Ok(()) => Err(SocketError::InUse(path.to_owned())),
+        Ok(()) => Err(ListenError::SocketInUse(path.to_owned())),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
         // The queue of a busy agent is full.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            Err(SocketError::InUse(path.to_owned()))
+            Err(ListenError::SocketInUse(path.to_owned()))
         }
         Err(error) => Err(error).doing("tell whether an agent listens on", path),
     }
@@ -186,7 +145,7 @@ struct Hidden {
 }
 
 impl Hidden {
-    fn create(folder: &Path) -> Result<Self, SocketError> {
+    fn create(folder: &Path) -> Result<Self, ListenError> {
         let hidden = Self { path: folder.join(format!(".{}", std::process::id())) };
         // Whatever bears this name was left by a process that has gone.
         hidden.clear();
@@ -208,7 +167,7 @@ impl Drop for Hidden {
 }
 
 /// Gives the socket to the group, if there is one and it can be given; else it is its owner's alone.
-fn admit(socket: &Path, group: &str) -> Result<(), SocketError> {
+fn admit(socket: &Path, group: &str) -> Result<(), ListenError> {
     let given = match group_id(group) {
         None => Err(format!("there is no group {group}")),
         Some(id) => std::os::unix::fs::chown(socket, None, Some(id))
@@ -239,7 +198,26 @@ fn find_group(groups: &str, name: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::find_group;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::{admit, find_group};
+
+    #[test]
+    fn a_socket_is_opened_to_a_group_that_it_can_be_given_and_to_no_other() {
+        let place = tempfile::tempdir().unwrap();
+        let socket = place.path().join("s");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let found = || std::fs::metadata(&socket).unwrap();
+        admit(&socket, "no-such-group").unwrap();
+        assert_eq!(found().mode() & 0o7777, 0o600);
+        // Its own group is one that any process can give.
+        let own = rustix::process::getegid().as_raw();
+        let groups = std::fs::read_to_string("/etc/group").unwrap();
+        let named = |line: &&str| line.split(':').nth(2) == Some(&own.to_string());
+        let name = groups.lines().find(named).unwrap().split(':').next().unwrap();
+        admit(&socket, name).unwrap();
+        assert_eq!((found().mode() & 0o7777, found().gid()), (0o660, own));
+    }
 
     #[test]
     fn a_group_is_found_by_its_whole_name() {

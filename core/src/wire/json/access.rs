@@ -17,9 +17,26 @@ pub(super) struct Elements<'d, 't> {
 }
 
 impl<'d, 't> Elements<'d, 't> {
-    pub(super) fn open(door: &'d mut Door<'t>) -> Result<Self, Fault> {
+    /// Walks an array whole; one that goes on where the visitor stopped is refused.
+    pub(super) fn visit<V: Visitor<'t>>(
+        door: &'d mut Door<'t>,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
         door.lexer.open(b'[')?;
-        Ok(Self { door, index: 0, done: false })
+        let mut elements = Self { door, index: 0, done: false };
+        let value = visitor.visit_seq(&mut elements)?;
+        if !elements.at_end() {
+            return Err(Fault::new(Kind::from("an array of its length")));
+        }
+        Ok(value)
+    }
+
+    fn at_end(&mut self) -> bool {
+        if !self.done && self.door.lexer.take_if(b']') {
+            self.door.lexer.close();
+            self.done = true;
+        }
+        self.done
     }
 }
 
@@ -30,11 +47,7 @@ impl<'t> SeqAccess<'t> for Elements<'_, 't> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Fault> {
-        if self.done || self.door.lexer.take_if(b']') {
-            if !self.done {
-                self.door.lexer.close();
-            }
-            self.done = true;
+        if self.at_end() {
             return Ok(None);
         }
         if self.index > 0 {
@@ -57,20 +70,32 @@ pub(super) struct Members<'d, 't> {
 }
 
 impl<'d, 't> Members<'d, 't> {
-    pub(super) fn open(
+    /// Walks an object whole; one that goes on where the visitor stopped is refused.
+    pub(super) fn visit<V: Visitor<'t>>(
         door: &'d mut Door<'t>,
         known: &'static [&'static str],
-    ) -> Result<Self, Fault> {
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
         door.lexer.open(b'{')?;
-        Ok(Self { door, known, seen: BTreeSet::new(), current: Cow::Borrowed(""), done: false })
+        let current = Cow::Borrowed("");
+        let mut members = Self { door, known, seen: BTreeSet::new(), current, done: false };
+        let value = visitor.visit_map(&mut members)?;
+        if !members.at_end() {
+            return Err(Fault::new(Kind::from("an object of its members")));
+        }
+        Ok(value)
+    }
+
+    fn at_end(&mut self) -> bool {
+        if !self.done && self.door.lexer.take_if(b'}') {
+            self.door.lexer.close();
+            self.done = true;
+        }
+        self.done
     }
 
     fn name(&mut self) -> Result<Option<Cow<'t, str>>, Fault> {
-        if self.done || self.door.lexer.take_if(b'}') {
-            if !self.done {
-                self.door.lexer.close();
-            }
-            self.done = true;
+        if self.at_end() {
             return Ok(None);
         }
         if !self.seen.is_empty() {

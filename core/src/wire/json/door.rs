@@ -53,17 +53,21 @@ impl<'t> Door<'t> {
     }
 
     /// A number without fraction and exponent; `-0` is zero.
-    fn visit_integer<V: Visitor<'t>>(&mut self, visitor: V) -> Result<V::Value, Fault> {
+    fn visit_integer<V: Visitor<'t>>(
+        &mut self,
+        range: &str,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
         if !matches!(self.lexer.peek(), Some(b'-' | b'0'..=b'9')) {
-            return Err(self.expected("an integer"));
+            return Err(self.expected(range));
         }
         let spelling = self.lexer.number()?;
         if let Ok(value) = spelling.parse::<u64>() {
-            visitor.visit_u64(value)
+            visitor.visit_u64(value).map_err(|_: Fault| Fault::new(Kind::from(range)))
         } else if let Ok(value) = spelling.parse::<i64>() {
-            visitor.visit_i64(value)
+            visitor.visit_i64(value).map_err(|_: Fault| Fault::new(Kind::from(range)))
         } else {
-            Err(Fault::new(Kind::from("an integer within its range")))
+            Err(Fault::new(Kind::from(range)))
         }
     }
 
@@ -71,7 +75,23 @@ impl<'t> Door<'t> {
         if !matches!(self.lexer.peek(), Some(b'-' | b'0'..=b'9')) {
             return Err(self.expected("a number"));
         }
-        match self.lexer.number()?.parse::<f64>() {
+        Self::visit_double(self.lexer.number()?, visitor)
+    }
+
+    /// A number of either kind, an integer where it is spelled as one and fits.
+    fn visit_any_number<V: Visitor<'t>>(&mut self, visitor: V) -> Result<V::Value, Fault> {
+        let spelling = self.lexer.number()?;
+        if let Ok(value) = spelling.parse::<u64>() {
+            visitor.visit_u64(value)
+        } else if let Ok(value) = spelling.parse::<i64>() {
+            visitor.visit_i64(value)
+        } else {
+            Self::visit_double(spelling, visitor)
+        }
+    }
+
+    fn visit_double<V: Visitor<'t>>(spelling: &str, visitor: V) -> Result<V::Value, Fault> {
+        match spelling.parse::<f64>() {
             Ok(value) if value.is_finite() => visitor.visit_f64(value),
             _ => Err(Fault::new(Kind::from("a number that fits a double"))),
         }
@@ -79,9 +99,9 @@ impl<'t> Door<'t> {
 }
 
 macro_rules! integers {
-    ($($method:ident)*) => {
+    ($($method:ident $range:literal)*) => {
         $(fn $method<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Fault> {
-            self.visit_integer(visitor)
+            self.visit_integer($range, visitor)
         })*
     };
 }
@@ -90,8 +110,14 @@ impl<'t> Deserializer<'t> for &mut Door<'t> {
     type Error = Fault;
 
     integers! {
-        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
-        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
+        deserialize_i8 "an integer from -128 to 127"
+        deserialize_i16 "an integer from -32768 to 32767"
+        deserialize_i32 "an integer from -2147483648 to 2147483647"
+        deserialize_i64 "an integer of 64 bits"
+        deserialize_u8 "an integer from 0 to 255"
+        deserialize_u16 "an integer from 0 to 65535"
+        deserialize_u32 "an integer from 0 to 4294967295"
+        deserialize_u64 "an integer of 64 bits, not negative"
     }
 
     fn deserialize_any<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -101,7 +127,7 @@ impl<'t> Deserializer<'t> for &mut Door<'t> {
             Some(b'"') => self.deserialize_str(visitor),
             Some(b't' | b'f') => self.deserialize_bool(visitor),
             Some(b'n') => self.deserialize_unit(visitor),
-            _ => self.visit_number(visitor),
+            _ => self.visit_any_number(visitor),
         }
     }
 
@@ -163,14 +189,14 @@ impl<'t> Deserializer<'t> for &mut Door<'t> {
 
     fn deserialize_seq<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.lexer.peek() {
-            Some(b'[') => visitor.visit_seq(Elements::open(self)?),
+            Some(b'[') => Elements::visit(self, visitor),
             _ => Err(self.expected("an array")),
         }
     }
 
     fn deserialize_map<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.lexer.peek() {
-            Some(b'{') => visitor.visit_map(Members::open(self, &[])?),
+            Some(b'{') => Members::visit(self, &[], visitor),
             _ => Err(self.expected("an object")),
         }
     }
@@ -183,7 +209,7 @@ impl<'t> Deserializer<'t> for &mut Door<'t> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         match self.lexer.peek() {
-            Some(b'{') => visitor.visit_map(Members::open(self, known)?),
+            Some(b'{') => Members::visit(self, known, visitor),
             _ => Err(self.expected("an object")),
         }
     }

@@ -24,14 +24,17 @@ impl Raw {
         Some(Self(value.into()))
     }
 
+    /// The text, without white space around it.
     pub fn text(&self) -> &str {
         &self.0
     }
 
+    /// Whether the value is an object.
     pub fn is_object(&self) -> bool {
         self.0.starts_with('{')
     }
 
+    /// Whether the value is null.
     pub fn is_null(&self) -> bool {
         &*self.0 == "null"
     }

@@ -1,0 +1,125 @@
+//! Registration, heartbeats and clocks: that a node comes in once, stays in, and is heard.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use meshward_core::{
+    agent::{Agent, Exit, Unprepared},
+    time::Mono,
+    wire::{heartbeat::CLOCK_SKEW_MAX, problem},
+};
+
+use super::witness::{Found, Rest, Sending, Serving};
+use crate::route::Said;
+
+/// How long before the end the last accepted heartbeat may lie.
+const HEARTBEAT_AGE_MAX: Duration = Duration::from_secs(90);
+/// The shortest wait before a registration is tried again: one second less a quarter.
+const REGISTER_WAIT_MIN: Duration = Duration::from_millis(750);
+/// The least of a heartbeat interval that two beats of one life are apart, as a late answer may move the first.
+const BEAT_MIN: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Presence {
+    /// The nonces of accepted registrations since the control plane started.
+    recorded: BTreeSet<String>,
+    nodes: Vec<Seen>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    registered: Option<(String, Mono)>,
+    beat: Option<(u32, Mono)>,
+    accepted: Option<Mono>,
+}
+
+impl Presence {
+    pub(super) fn of(nodes: usize) -> Self {
+        Self { nodes: vec![Seen::default(); nodes], ..Self::default() }
+    }
+
+    pub(super) fn forgot(&mut self) {
+        self.recorded.clear();
+    }
+
+    pub(super) fn sent(&mut self, sending: &Sending<'_>, found: &mut Found) {
+        let now = sending.now.mono;
+        let life = sending.caller.life;
+        let seen = &mut self.nodes[sending.caller.node];
+        match sending.said {
+            Said::Register { nonce, .. } => {
+                found.unless(
+                    sending.node.disk.identity().is_none(),
+                    "a node that has an identity does not register",
+                );
+                let hasty = seen
+                    .registered
+                    .as_ref()
+                    .is_some_and(|(last, at)| last == nonce && now.since(*at) < REGISTER_WAIT_MIN);
+                found.unless(!hasty, "a registration is tried again within its backoff");
+                seen.registered = Some((nonce.clone(), now));
+            }
+            Said::Heartbeat { .. } => {
+                let hasty =
+                    seen.beat.is_some_and(|(of, at)| of == life && now.since(at) < BEAT_MIN);
+                found.unless(!hasty, "heartbeats keep their distance");
+                seen.beat = Some((life, now));
+            }
+            Said::Callback { .. } | Said::Pull | Said::Rotate { .. } => {}
+        }
+    }
+
+    pub(super) fn served(&mut self, serving: &Serving<'_>, found: &mut Found) {
+        match serving.said {
+            Said::Register { nonce, .. } => self.registered(nonce, serving, found),
+            Said::Heartbeat { client_now } => {
+                let accepted = serving.response.status == 200;
+                let near = client_now.is_some_and(|at| at.skew(serving.now.wall) <= CLOCK_SKEW_MAX);
+                found
+                    .unless(accepted == near, "a heartbeat is accepted just if its clock is right");
+                if accepted {
+                    self.nodes[serving.caller.node].accepted = Some(serving.now.mono);
+                }
+            }
+            Said::Callback { .. } | Said::Pull | Said::Rotate { .. } => {}
+        }
+    }
+
+    fn registered(&mut self, nonce: &str, serving: &Serving<'_>, found: &mut Found) {
+        if serving.response.status == 201 {
+            found.unless(self.recorded.insert(nonce.to_owned()), "each nonce is recorded once");
+            return;
+        }
+        let code = problem::read(serving.response).code;
+        if code == Some(problem::Code::NonceCollision) {
+            found.unless(self.recorded.contains(nonce), "no refusal records a nonce");
+        }
+    }
+
+    /// Void by a reply that was lost or came late: the retry meets its own nonce.
+    pub(super) fn exited(&self, exit: &Exit, found: &mut Found) {
+        let excused = match exit {
+            Exit::Refused { code, .. } => *code == Some(problem::Code::NonceCollision),
+            // A disk that refuses the key is told before anything is sent.
+            Exit::Drained | Exit::GaveUp { .. } | Exit::Unprepared(Unprepared::Key(_)) => true,
+            Exit::Registered { .. } | Exit::Unprepared(_) | Exit::Unusable { .. } => false,
+        };
+        found.unless(
+            excused,
+            "no agent exits but by its orders, a collided nonce or a closed window",
+        );
+    }
+
+    pub(super) fn rested(&self, rest: &Rest<'_>, found: &mut Found) {
+        for (seen, node) in self.nodes.iter().zip(rest.nodes) {
+            let fresh =
+                seen.accepted.is_some_and(|at| rest.now.mono.since(at) <= HEARTBEAT_AGE_MAX);
+            found.unless(fresh, "heartbeats are accepted in the end");
+            found.unless(node.agent.is_some(), "every agent runs in the end");
+            let wakeup = node.agent.as_ref().and_then(Agent::wakeup);
+            found.unless(
+                wakeup.is_some_and(|wakeup| wakeup > rest.now.mono),
+                "every agent means to wake again in the end",
+            );
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Requests and responses as bytes, so that nothing crosses the network that could not be sent.
+
+use meshward_core::wire::http::{Body, Headers, Method, Request, Response};
+
+/// Writes a request as head, empty line and body.
+pub fn request_bytes(request: &Request) -> Vec<u8> {
+    let mut out = format!("{} {}\r\n", request.method.name(), request.path).into_bytes();
+    let Body::Whole(body) = &request.body else { return out };
+    head(&mut out, &request.headers);
+    out.extend_from_slice(body);
+    out
+}
+
+/// Reads what [`request_bytes`] wrote.
+pub fn request(bytes: &[u8]) -> Option<Request> {
+    let (first, headers, body) = parts(bytes)?;
+    let (method, path) = first.split_once(' ')?;
+    Some(Request {
+        method: Method::parse(method),
+        path: path.to_owned(),
+        query: None,
+        headers,
+        body: Body::Whole(body.to_vec()),
+    })
+}
+
+/// Writes a response.
+pub fn response_bytes(response: &Response) -> Vec<u8> {
+    let mut out = format!("{}\r\n", response.status).into_bytes();
+    head(&mut out, &response.headers);
+    out.extend_from_slice(&response.body);
+    out
+}
+
+/// Reads what [`response_bytes`] wrote.
+pub fn response(bytes: &[u8]) -> Option<Response> {
+    let (first, headers, body) = parts(bytes)?;
+    Some(Response { status: first.parse().ok()?, headers, body: body.to_vec() })
+}
+
+fn head(out: &mut Vec<u8>, headers: &Headers) {
+    for (name, value) in headers.iter() {
+        out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn parts(bytes: &[u8]) -> Option<(&str, Headers, &[u8])> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&bytes[..end]).ok()?;
+    let mut lines = head.split("\r\n");
+    let first = lines.next()?;
+    let mut headers = Headers::new();
+    for line in lines {
+        let (name, value) = line.split_once(": ")?;
+        headers.push(name, value);
+    }
+    Some((first, headers, &bytes[end + 4..]))
+}

@@ -1,0 +1,143 @@
+//! What took place in a world, in order: for scenarios to assert on and for a failure to be understood by.
+
+use std::fmt;
+
+use meshward_core::{ids::ExecutionId, time::Mono};
+
+use crate::{route::Route, script::Event};
+
+/// How many entries a failure shows.
+const TOLD_MAX: usize = 80;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    Happened(Event),
+    Started {
+        node: usize,
+    },
+    Died {
+        node: usize,
+    },
+    Exited {
+        node: usize,
+        reason: String,
+    },
+    Sent {
+        node: usize,
+        route: Route,
+    },
+    /// The control plane answered.
+    Served {
+        node: usize,
+        route: Route,
+        status: u16,
+    },
+    /// The agent heard an answer; 0 when there was none in time.
+    Heard {
+        node: usize,
+        route: Route,
+        status: u16,
+    },
+    Wrote {
+        node: usize,
+        file: &'static str,
+    },
+    Refused {
+        node: usize,
+        file: &'static str,
+    },
+    Began {
+        node: usize,
+        execution: ExecutionId,
+    },
+    /// A run ended, with the status that tells it.
+    Ended {
+        node: usize,
+        execution: ExecutionId,
+        status: &'static str,
+    },
+}
+
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Journal(Vec<(Mono, Entry)>);
+
+impl Journal {
+    pub(crate) fn note(&mut self, now: Mono, entry: Entry) {
+        self.0.push((now, entry));
+    }
+
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.0.iter().map(|(_, entry)| entry)
+    }
+
+    /// The statuses that the control plane answered on a route, in order.
+    pub fn served(&self, of: Route) -> Vec<u16> {
+        let mut statuses = Vec::new();
+        for entry in self.entries() {
+            if let Entry::Served { route, status, .. } = entry
+                && *route == of
+            {
+                statuses.push(*status);
+            }
+        }
+        statuses
+    }
+
+    /// What the agents heard on a route, in order; 0 is no answer in time.
+    pub fn heard(&self, of: Route) -> Vec<u16> {
+        let mut statuses = Vec::new();
+        for entry in self.entries() {
+            if let Entry::Heard { route, status, .. } = entry
+                && *route == of
+            {
+                statuses.push(*status);
+            }
+        }
+        statuses
+    }
+
+    /// How often entries of a kind are there.
+    pub fn count(&self, of: impl Fn(&Entry) -> bool) -> usize {
+        self.entries().filter(|entry| of(entry)).count()
+    }
+
+    /// How often any run began.
+    pub fn runs(&self) -> usize {
+        self.count(|entry| matches!(entry, Entry::Began { .. }))
+    }
+
+    pub fn deaths(&self) -> usize {
+        self.count(|entry| matches!(entry, Entry::Died { .. }))
+    }
+}
+
+impl Entry {
+    /// Whether it is the daily round of beats and pulls that go well.
+    const fn is_routine(&self) -> bool {
+        match self {
+            Self::Sent { route, .. } => route.is_routine(),
+            Self::Served { route, status, .. } | Self::Heard { route, status, .. } => {
+                route.is_routine() && *status == 200
+            }
+            Self::Happened(_)
+            | Self::Started { .. }
+            | Self::Died { .. }
+            | Self::Exited { .. }
+            | Self::Wrote { .. }
+            | Self::Refused { .. }
+            | Self::Began { .. }
+            | Self::Ended { .. } => false,
+        }
+    }
+}
+
+/// The last entries but those of the daily round, a line each.
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told: Vec<_> = self.0.iter().filter(|(_, entry)| !entry.is_routine()).collect();
+        for (at, entry) in &told[told.len().saturating_sub(TOLD_MAX)..] {
+            writeln!(f, "{:>10.3} {entry:?}", at.since_origin().as_secs_f64())?;
+        }
+        Ok(())
+    }
+}

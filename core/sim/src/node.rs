@@ -1,0 +1,106 @@
+//! One machine with an agent: the process while it lives, its disk, and how far its wall clock is off.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use meshward_core::{
+    agent::{Agent, OrderKind},
+    ids::{CallId, ExecutionId},
+    time::Mono,
+};
+
+use crate::{
+    disk::Disk,
+    route::{Route, Said},
+    script::Spot,
+};
+
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    pub agent: Option<Agent>,
+    /// Which life this is, counted from one.
+    pub life: u32,
+    /// When an agent that is down starts again.
+    pub start_at: Option<Mono>,
+    pub disk: Disk,
+    /// How far the wall clock is ahead of the true one, in seconds.
+    pub ahead: i64,
+    /// Calls of this life that are not answered yet.
+    pub open: BTreeMap<CallId, Said>,
+    /// What runs, and until when.
+    pub runs: BTreeMap<ExecutionId, Mono>,
+    pub cancelled: BTreeSet<ExecutionId>,
+    /// Runs that go on past their deadline and are ended by it.
+    pub overdue: BTreeSet<ExecutionId>,
+    pub crash: Option<Spot>,
+    pub failing_writes: u32,
+}
+
+/// A place between two things that an agent does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Effect,
+    Write(OrderKind, u32),
+    Sent(Route),
+    Heard(Route),
+    Ordered,
+    Began,
+}
+
+impl Node {
+    /// Whether the crash that is due falls here.
+    pub fn crashes_at(&mut self, place: Place) -> bool {
+        match (&mut self.crash, place) {
+            (Some(Spot::Behind(0)), Place::Effect | Place::Write(..)) => true,
+            (Some(Spot::Behind(behind)), Place::Effect | Place::Write(..)) => {
+                *behind -= 1;
+                false
+            }
+            (Some(Spot::Write(order, at)), Place::Write(this, here)) => {
+                *order == this && *at == here
+            }
+            (Some(Spot::Sent(route)), Place::Sent(this))
+            | (Some(Spot::Heard(route)), Place::Heard(this)) => *route == this,
+            (Some(Spot::Ordered), Place::Ordered) | (Some(Spot::Began), Place::Began) => true,
+            (
+                Some(
+                    Spot::Behind(_)
+                    | Spot::Write(..)
+                    | Spot::Sent(_)
+                    | Spot::Heard(_)
+                    | Spot::Ordered
+                    | Spot::Began,
+                )
+                | None,
+                Place::Effect
+                | Place::Write(..)
+                | Place::Sent(_)
+                | Place::Heard(_)
+                | Place::Ordered
+                | Place::Began,
+            ) => false,
+        }
+    }
+
+    /// Ends the process; only the disk and the clock remain.
+    pub fn die(&mut self, start_at: Mono) {
+        *self = Self {
+            life: self.life,
+            start_at: Some(start_at),
+            disk: std::mem::take(&mut self.disk),
+            ahead: self.ahead,
+            failing_writes: self.failing_writes,
+            ..Self::default()
+        };
+    }
+
+    /// The next time at which this machine does something by itself.
+    pub fn due(&self) -> Option<Mono> {
+        let wakeup = self.agent.as_ref().and_then(Agent::wakeup);
+        [wakeup, self.runs.values().min().copied(), self.start_at].into_iter().flatten().min()
+    }
+
+    /// A run that is over at this time.
+    pub fn finished(&self, now: Mono) -> Option<ExecutionId> {
+        self.runs.iter().find(|(_, until)| **until <= now).map(|(id, _)| id.clone())
+    }
+}

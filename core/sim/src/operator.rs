@@ -1,0 +1,110 @@
+//! The operator of the control plane: what is put on the desired state, asked for and read, without the network.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use meshward_core::{
+    ids::{CallId, CorrelationId, ExecutionId},
+    plane::{self, Plane},
+    wire::{
+        http::{Body, Headers, Method, Request, Response},
+        json,
+        timestamp::Timestamp,
+    },
+};
+
+use crate::{settings, world::World};
+
+const ASK: &str = "{\"reconcile\":true,\"rotate_keys\":true}";
+const REST: &str = "{\"reconcile\":true,\"rotate_keys\":false}";
+
+impl World {
+    /// The flag stays until a heartbeat has carried it, and then goes or stays as it happens.
+    pub(crate) fn ask_rotation(&mut self) {
+        self.asking = true;
+        self.post("/test/configure-heartbeat", ASK.to_owned());
+    }
+
+    pub(crate) fn heartbeat_served(&mut self) {
+        if self.asking && self.rng.odds(700) {
+            self.asking = false;
+            self.post("/test/configure-heartbeat", REST.to_owned());
+        }
+    }
+
+    /// Everything is forgotten, the signing key is another, and the operator brings the desired state again.
+    pub(crate) fn restart_plane(&mut self) {
+        self.plane = Plane::default();
+        self.plane_starts += 1;
+        self.plane_settings = settings::plane(self.plane_starts);
+        self.asking = false;
+        self.checks.forgot();
+        self.configure();
+    }
+
+    pub(crate) fn dispatch(&mut self, name: u32, expires: u64, known: bool) {
+        let now = self.clock.now().wall;
+        let (requested, expires_at) =
+            (Timestamp::from(now), Timestamp::from(now.after(Duration::from_secs(expires))));
+        let action = if known { settings::ACTION } else { "nowhere.known" };
+        self.entries.push(format!(
+            "{{\"execution_id\":\"x-{name}\",\"action\":\"{action}\",\"type\":\"builtin\",\"status\":\"pending\",\
+             \"requested_at\":\"{requested}\",\"expires_at\":\"{expires_at}\"}}"
+        ));
+        self.checks.dispatched(ExecutionId(format!("x-{name}")), expires_at, known);
+        self.configure();
+    }
+
+    fn configure(&mut self) {
+        let state = format!("{{\"executions\":[{}]}}", self.entries.join(","));
+        self.post("/test/configure-state", state);
+    }
+
+    /// Asks the control plane directly, past the network.
+    pub fn ask_plane(&mut self, request: Request) -> Response {
+        let input = plane::Input::Requested {
+            call: CallId::default(),
+            listener: plane::Listener::Main,
+            request,
+            correlation: CorrelationId(u128::from(self.rng.next())),
+        };
+        let step =
+            std::mem::take(&mut self.plane).step(&self.plane_settings, self.clock.now(), input);
+        self.plane = step.state;
+        step.effects
+            .into_iter()
+            .map(|plane::Effect::Reply { response, .. }| response)
+            .next()
+            .unwrap_or_else(|| Response::empty(500))
+    }
+
+    fn post(&mut self, path: &str, body: String) {
+        let response = self.ask_plane(operator(Method::Post, path, body));
+        assert!(response.is_success(), "the operator's {path} is answered {}", response.status);
+    }
+
+    fn read(&mut self, path: &str) -> Vec<u8> {
+        self.ask_plane(operator(Method::Get, path, String::new())).body
+    }
+
+    /// How far each execution has come, as the control plane tells.
+    pub fn statuses(&mut self) -> BTreeMap<String, String> {
+        json::decode_tolerant(&self.read("/test/executions")).expect("it is an object of texts")
+    }
+
+    /// A counter of the control plane.
+    pub fn counter(&mut self, name: &str) -> u64 {
+        let counters: BTreeMap<String, u64> = json::decode_tolerant(&self.read("/test/assertions"))
+            .expect("it is an object of counts");
+        counters.get(name).copied().unwrap_or_default()
+    }
+}
+
+fn operator(method: Method, path: &str, body: String) -> Request {
+    Request {
+        method,
+        path: path.to_owned(),
+        query: None,
+        headers: Headers::new(),
+        body: Body::Whole(body.into_bytes()),
+    }
+}

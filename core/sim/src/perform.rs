@@ -1,0 +1,229 @@
+//! An agent's hands in the simulated world: one step, then its effects in order, with a crash between any two.
+
+use std::{collections::VecDeque, time::Duration};
+
+use meshward_core::{
+    agent::{
+        Captured, Cause, Effect, Ending, Exit, Gathered, Input, Order, Run, Stored, TokenSources,
+    },
+    backoff::Jitter,
+    ids::{CallId, ExecutionId},
+    plane::site,
+    secret::Secret,
+    wire::{
+        grammar::{PublicKey, Uuid},
+        http::{Request, Response},
+    },
+};
+
+use crate::{
+    checks::{Beginning, Sending},
+    codec,
+    journal::Entry,
+    net::{Caller, Fate, Message},
+    node::Place,
+    route::{Route, Said},
+    world::World,
+};
+
+/// The output of a long run, which is more than a callback may carry.
+const LONG_OUTPUT: usize = 20_000;
+
+impl World {
+    /// One step of an agent, and its effects in order; a crash may fall between any two of them.
+    pub(crate) fn feed(&mut self, at: usize, input: Input) {
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            let Some(agent) = self.nodes[at].agent.take() else { return };
+            let step = agent.step(&self.settings, self.clock.ahead(self.nodes[at].ahead), input);
+            self.nodes[at].agent = Some(step.state);
+            for effect in step.effects {
+                if self.crashes(at, Place::Effect) {
+                    return;
+                }
+                inputs.extend(self.perform(at, effect));
+                if self.nodes[at].agent.is_none() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Lets the agent die here if that is its lot.
+    pub(crate) fn crashes(&mut self, at: usize, place: Place) -> bool {
+        let crashes = self.nodes[at].crashes_at(place);
+        if crashes {
+            self.summary.crashes += 1;
+            self.die(at);
+        }
+        crashes
+    }
+
+    fn perform(&mut self, at: usize, effect: Effect) -> Option<Input> {
+        match effect {
+            Effect::Gather => return Some(self.gathered()),
+            Effect::Store(order) => return self.store(at, &order),
+            Effect::Send { call, request, timeout } => self.send(at, call, (&request, timeout)),
+            Effect::Run { execution, run } => self.begin(at, execution, &run),
+            Effect::Cancel { execution } => self.cancel(at, execution),
+            Effect::Reply { .. } | Effect::Tell(_) => {}
+            Effect::Exit(exit) => self.exit(at, &exit),
+        }
+        None
+    }
+
+    fn exit(&mut self, at: usize, exit: &Exit) {
+        self.note(Entry::Exited { node: at, reason: exit.to_string() });
+        self.checks.exited(exit);
+        self.die(at);
+    }
+
+    fn gathered(&mut self) -> Input {
+        let token = Some(Secret::new("psb_dev_sim_node_aaaaaaaaaaaaaaaaaaaa".to_owned()));
+        Input::Gathered(Box::new(Gathered {
+            token: TokenSources { value: token, ..TokenSources::default() },
+            project_id: site::PROJECT_ID.to_owned(),
+            resource_handle: "sim-node".to_owned(),
+            requested_resource_id: String::new(),
+            nonce: Uuid::drawn(self.rng.bytes()),
+        }))
+    }
+
+    fn store(&mut self, at: usize, order: &Order) -> Option<Input> {
+        let fresh = self.fresh_key();
+        let kind = order.kind();
+        let failed = |jitter: Jitter, reason: &str| {
+            Some(Input::Stored(Stored::Failed { order: kind, jitter, reason: reason.to_owned() }))
+        };
+        let writes = match self.nodes[at].disk.plan(order, fresh) {
+            Ok(writes) => writes,
+            Err(reason) => return failed(self.jitter(), reason),
+        };
+        for (number, write) in writes.into_iter().enumerate() {
+            if self.crashes(at, Place::Write(kind, number as u32)) {
+                return None;
+            }
+            let (node, file) = (at, write.file());
+            if self.nodes[at].failing_writes > 0 {
+                self.nodes[at].failing_writes -= 1;
+                self.note(Entry::Refused { node, file });
+                return failed(self.jitter(), "no space left");
+            }
+            self.nodes[at].disk.write(write);
+            self.note(Entry::Wrote { node, file });
+        }
+        Some(Input::Stored(self.nodes[at].disk.done(order)))
+    }
+
+    fn fresh_key(&mut self) -> PublicKey {
+        PublicKey::from_bytes(self.rng.bytes()).expect("32 drawn bytes are not all zero")
+    }
+
+    pub(crate) const fn jitter(&mut self) -> Jitter {
+        Jitter::drawn(self.rng.next() as u16)
+    }
+
+    fn send(&mut self, at: usize, call: CallId, (request, timeout): (&Request, Duration)) {
+        let said = Said::read(request);
+        let route = said.route();
+        let fate = self.fate(route);
+        let caller = Caller { node: at, life: self.nodes[at].life, call };
+        let node = &self.nodes[at];
+        let now = self.clock.ahead(node.ahead);
+        self.checks.sent(&Sending { caller, said: &said, fate, node, now });
+        self.note(Entry::Sent { node: at, route });
+        self.nodes[at].open.insert(call, said);
+        self.net.put(now.mono.after(timeout), Message::TimedOut { caller });
+        match fate.instead {
+            Some(status) => self.answer_instead(caller, fate, status),
+            None => self.put_request(caller, fate, codec::request_bytes(request)),
+        }
+        self.crashes(at, Place::Sent(route));
+    }
+
+    /// The fate that the script names for the next call of a route, or one drawn by its faults.
+    fn fate(&mut self, route: Route) -> Fate {
+        let nth = self.calls.entry(route).or_default();
+        *nth += 1;
+        let named = self.script.fate(route, *nth);
+        let fate = named.unwrap_or_else(|| self.faults.fate(&mut self.fates));
+        if fate != Fate::PLAIN {
+            self.met.push((route, *nth, fate));
+        }
+        fate
+    }
+
+    fn put_request(&mut self, caller: Caller, fate: Fate, bytes: Vec<u8>) {
+        for delay in fate.request.arrivals() {
+            let message = Message::Request { caller, bytes: bytes.clone(), reply: fate.reply };
+            self.put(delay, message);
+        }
+    }
+
+    fn answer_instead(&mut self, caller: Caller, fate: Fate, status: u16) {
+        let response = match status {
+            429 => Response::empty(status).with("retry-after", "7"),
+            _ => Response::empty(status),
+        };
+        let bytes = codec::response_bytes(&response);
+        for delay in fate.reply.arrivals() {
+            self.put(delay, Message::Reply { caller, bytes: bytes.clone() });
+        }
+    }
+
+    pub(crate) fn put(&mut self, delay: u64, message: Message) {
+        self.net.put(self.clock.mono().after(Duration::from_millis(delay)), message);
+    }
+
+    /// Most runs are short; some go on until their deadline ends them.
+    fn begin(&mut self, at: usize, execution: ExecutionId, run: &Run) {
+        if self.crashes(at, Place::Ordered) {
+            return;
+        }
+        self.summary.runs += 1;
+        let node = &self.nodes[at];
+        let now = self.clock.ahead(node.ahead);
+        self.checks.began(&Beginning { at, execution: &execution, run, node, now });
+        self.note(Entry::Began { node: at, execution: execution.clone() });
+        let takes = Duration::from_secs(match self.rng.below(20) {
+            0 => 3600,
+            1..4 => 0,
+            _ => self.rng.below(90),
+        });
+        let node = &mut self.nodes[at];
+        if takes > run.deadline {
+            node.overdue.insert(execution.clone());
+        }
+        node.runs.insert(execution, now.mono.after(takes.min(run.deadline)));
+        self.crashes(at, Place::Began);
+    }
+
+    fn cancel(&mut self, at: usize, execution: ExecutionId) {
+        let now = self.clock.mono();
+        let node = &mut self.nodes[at];
+        if let Some(until) = node.runs.get_mut(&execution) {
+            *until = now;
+            node.cancelled.insert(execution);
+        }
+    }
+
+    pub(crate) fn finish(&mut self, at: usize, execution: ExecutionId) {
+        let node = &mut self.nodes[at];
+        node.runs.remove(&execution);
+        let (cancelled, overdue) =
+            (node.cancelled.remove(&execution), node.overdue.remove(&execution));
+        let (cause, status) = match self.rng.below(10) {
+            _ if cancelled => (Cause::Cancelled, "cancelled"),
+            _ if overdue => (Cause::TimedOut, "failed"),
+            0 => (Cause::Broken("it broke down".to_owned()), "failed"),
+            1 => (Cause::Exited(1), "failed"),
+            _ => (Cause::Exited(0), "succeeded"),
+        };
+        self.checks.ended(at, &execution, status);
+        let length = if self.rng.odds(100) { LONG_OUTPUT } else { self.rng.below(80) as usize };
+        let stdout = Captured { bytes: vec![b'o'; length], cut: false };
+        self.note(Entry::Ended { node: at, execution: execution.clone(), status });
+        let ending = Ending { cause, stdout, stderr: Captured::default() };
+        self.feed(at, Input::Finished { execution, ending });
+    }
+}

@@ -1,0 +1,100 @@
+//! What a request asks, read from its bytes without the types of either end; a callback's route is its status.
+
+use meshward_core::{
+    ids::ExecutionId,
+    wire::{
+        http::{Body, Request},
+        json::{self, Raw},
+        timestamp::Timestamp,
+    },
+};
+use serde::Deserialize;
+
+/// The route of a request, with a callback told apart by how far it says the execution has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Route {
+    Register,
+    Heartbeat,
+    Pull,
+    Rotate,
+    Ack,
+    Started,
+    Terminal,
+}
+
+impl Route {
+    pub const ALL: [Self; 7] = [
+        Self::Register,
+        Self::Heartbeat,
+        Self::Pull,
+        Self::Rotate,
+        Self::Ack,
+        Self::Started,
+        Self::Terminal,
+    ];
+
+    /// Whether it is called all the time.
+    pub const fn is_routine(self) -> bool {
+        match self {
+            Self::Heartbeat | Self::Pull => true,
+            Self::Register | Self::Rotate | Self::Ack | Self::Started | Self::Terminal => false,
+        }
+    }
+}
+
+/// What a request of a node says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    Callback { execution: ExecutionId, status: String },
+    Heartbeat { client_now: Option<Timestamp> },
+    Pull,
+    Register { nonce: String, key: String },
+    Rotate { key: String },
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Members {
+    client_now: Option<Timestamp>,
+    new_public_key: String,
+    nonce: String,
+    public_key: String,
+    /// A number in problems, a text in callbacks.
+    status: Option<Raw>,
+}
+
+impl Said {
+    pub fn read(request: &Request) -> Self {
+        let members = match &request.body {
+            Body::Whole(bytes) => json::decode_tolerant(bytes).unwrap_or_default(),
+            Body::Oversized | Body::Unreadable => Members::default(),
+        };
+        if let Some((_, execution)) = request.path.rsplit_once("/executions/") {
+            let status = members.status.map(|raw| raw.text().trim_matches('"').to_owned());
+            let execution = ExecutionId(execution.to_owned());
+            return Self::Callback { execution, status: status.unwrap_or_default() };
+        }
+        match request.path.as_str() {
+            "/v1/register" => Self::Register { nonce: members.nonce, key: members.public_key },
+            "/v1/keys/rotate" => Self::Rotate { key: members.new_public_key },
+            path if path.ends_with("/heartbeat") => {
+                Self::Heartbeat { client_now: members.client_now }
+            }
+            _ => Self::Pull,
+        }
+    }
+
+    pub fn route(&self) -> Route {
+        match self {
+            Self::Callback { status, .. } => match status.as_str() {
+                "ack" => Route::Ack,
+                "started" => Route::Started,
+                _ => Route::Terminal,
+            },
+            Self::Heartbeat { .. } => Route::Heartbeat,
+            Self::Pull => Route::Pull,
+            Self::Register { .. } => Route::Register,
+            Self::Rotate { .. } => Route::Rotate,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The settings of both ends: the specification's defaults.
+
+use std::time::Duration;
+
+use meshward_core::{
+    agent::{ActionSettings, Purpose, Settings},
+    plane,
+    wire::grammar::{Checksum, base64_text},
+};
+
+/// The one action that the agent has.
+pub(crate) const ACTION: &str = "probe";
+
+/// The agent's.
+pub(crate) fn agent() -> Settings {
+    Settings {
+        purpose: Purpose::Run,
+        max_retry_duration: Duration::from_secs(300),
+        heartbeat_interval: Duration::from_secs(30),
+        reconcile_interval: Duration::from_secs(60),
+        request_timeout: Duration::from_secs(30),
+        binary_checksum: Checksum::from_bytes([7; 32]),
+        binary_version: "0.1.0".to_owned(),
+        actions: ActionSettings {
+            enabled: true,
+            max_concurrent: 3,
+            max_action_timeout: Duration::from_secs(600),
+            max_output_bytes: 1 << 20,
+            builtins: vec![ACTION.to_owned()],
+        },
+    }
+}
+
+/// The control plane's; each start signs with a key of its own.
+pub(crate) fn plane(starts: u8) -> plane::Settings {
+    plane::Settings {
+        problem_base_url: "https://meshward.example/problems".to_owned(),
+        header_prefix: "X-Service".to_owned(),
+        signing_public_key: base64_text(&[starts; 32]),
+        tls_certificate: String::new(),
+        info: plane::Info::default(),
+    }
+}

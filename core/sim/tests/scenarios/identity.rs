@@ -1,0 +1,168 @@
+//! Registration, and what becomes of an identity.
+
+use meshward_core::{
+    agent::OrderKind,
+    plane::site,
+    wire::http::{Body, Headers, Method, Request},
+};
+use meshward_sim::{
+    Event::{Crash, Damage, FailWrites, RestartPlane, SetClock},
+    Script, World,
+    net::Fate,
+    route::Route::{Heartbeat, Register},
+    script::Spot,
+};
+
+use crate::support::{exited_with, play, play_until, writes};
+
+#[test]
+fn a_lost_registration_request_is_sent_again_and_registers() {
+    let world = play(Script::quiet(1).meets(Register, 1, Fate::LOST_REQUEST));
+    assert_eq!(world.journal.heard(Register), [0, 201]);
+    assert_eq!(world.journal.served(Register), [201]);
+    assert_eq!(world.journal.deaths(), 0);
+}
+
+#[test]
+fn a_lost_registration_reply_ends_in_nonce_collision_and_a_fresh_start_registers() {
+    let world = play(Script::quiet(1).meets(Register, 1, Fate::LOST_REPLY));
+    assert_eq!(world.journal.heard(Register), [0, 403, 201]);
+    assert_eq!(world.journal.served(Register), [201, 403, 201]);
+    assert!(exited_with(&world, "nonce_collision"));
+    assert_eq!(world.nodes[0].life, 2);
+}
+
+#[test]
+fn a_repeated_registration_request_is_refused_behind_the_answer_that_counts() {
+    let world = play(Script::quiet(1).meets(Register, 1, Fate::repeated(5000)));
+    assert_eq!(world.journal.served(Register), [201, 403]);
+    assert_eq!(world.journal.heard(Register), [201]);
+    assert_eq!(world.journal.deaths(), 0);
+}
+
+#[test]
+fn a_registration_that_is_put_off_keeps_its_nonce_and_key() {
+    let script = [429, 503, 500, 501]
+        .into_iter()
+        .zip(1..)
+        .fold(Script::quiet(1), |script, (status, nth)| {
+            script.meets(Register, nth, Fate::instead(status))
+        });
+    let world = play(script);
+    assert_eq!(world.journal.heard(Register), [429, 503, 500, 501, 201]);
+    assert_eq!(writes(&world, "private_key"), 1);
+}
+
+#[test]
+fn a_registration_gives_up_after_its_window_and_the_next_start_registers() {
+    let script = (1..=11)
+        .fold(Script::quiet(1), |script, nth| script.meets(Register, nth, Fate::instead(503)));
+    let world = play(script);
+    assert!(exited_with(&world, "gave up"), "{:?}", world.journal);
+    assert_eq!(world.journal.served(Register), [201]);
+}
+
+/// The control plane's own refusal, which the network cannot bring about.
+#[test]
+fn a_refused_registration_records_no_nonce() {
+    let mut world = World::new(Script::quiet(1));
+    let mut register = |handle: &str| {
+        let body = format!(
+            "{{\"project_id\":\"{}\",\"resource_handle\":\"{handle}\",\
+             \"bootstrap_token\":\"psb_dev_sim_node_aaaaaaaaaaaaaaaaaaaa\",\
+             \"nonce\":\"7b1c8f5e-2a1d-4c55-9d27-0e9b6a3f4c11\",\
+             \"public_key\":\"AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\"}}",
+            site::PROJECT_ID
+        );
+        let request = Request {
+            method: Method::Post,
+            path: "/v1/register".to_owned(),
+            query: None,
+            headers: Headers::new(),
+            body: Body::Whole(body.into_bytes()),
+        };
+        world.ask_plane(request).status
+    };
+    assert_eq!(register("contended-allocator"), 503);
+    assert_eq!(register("unknown-resource"), 404);
+    assert_eq!(register("boom-internal"), 500);
+    assert_eq!(register("sim-node"), 201);
+    assert_eq!(register("sim-node"), 403);
+}
+
+#[test]
+fn a_crash_behind_the_accepted_registration_registers_afresh_with_another_nonce() {
+    let world = play(Script::quiet(1).at(0, Crash { node: 0, spot: Spot::Heard(Register) }));
+    assert_eq!(world.journal.served(Register), [201, 201]);
+    assert_eq!(world.journal.deaths(), 1);
+}
+
+#[test]
+fn a_crash_before_any_write_of_an_identity_leaves_none() {
+    for write in 0..3 {
+        let spot = Spot::Write(OrderKind::Persist, write);
+        let script = Script::quiet(1).at(0, Crash { node: 0, spot });
+        let broken = play_until(script.clone(), 10);
+        assert_eq!(broken.journal.deaths(), 1);
+        assert_eq!(broken.nodes[0].disk.identity, None);
+        let world = play(script);
+        assert_eq!(world.journal.served(Register), [201, 201]);
+    }
+}
+
+#[test]
+fn an_identity_that_cannot_be_written_is_held_and_written_later() {
+    let late = Fate::late(3000);
+    let script = Script::quiet(1).meets(Register, 1, late).at(2, FailWrites { node: 0, count: 4 });
+    let world = play(script);
+    assert_eq!(world.journal.served(Register), [201]);
+    assert_eq!(world.journal.deaths(), 0);
+}
+
+#[test]
+fn a_damaged_identity_is_set_aside_and_the_node_registers_afresh() {
+    let script = Script::quiet(1)
+        .at(100, Damage { node: 0 })
+        .at(100, Crash { node: 0, spot: Spot::Behind(0) });
+    let world = play(script);
+    assert_eq!(world.journal.served(Register), [201, 201]);
+}
+
+#[test]
+fn a_damaged_identity_that_cannot_be_set_aside_is_not_mixed_with_a_new_one() {
+    let script = Script::quiet(1)
+        .at(100, Damage { node: 0 })
+        .at(100, FailWrites { node: 0, count: 1 })
+        .at(100, Crash { node: 0, spot: Spot::Behind(0) });
+    let world = play(script);
+    assert!(exited_with(&world, "private key cannot be written"));
+    assert_eq!(world.journal.served(Register), [201, 201]);
+}
+
+#[test]
+fn a_start_with_an_identity_asks_nobody_to_register() {
+    let world = play(Script::quiet(1).at(100, Crash { node: 0, spot: Spot::Behind(0) }));
+    assert_eq!(world.journal.served(Register), [201]);
+    assert_eq!(world.nodes[0].life, 2);
+}
+
+#[test]
+fn a_restarted_control_plane_finds_the_node_still_in_place() {
+    let world = play(Script::quiet(1).at(100, RestartPlane));
+    assert_eq!(world.journal.served(Register), [201]);
+    assert!(world.journal.served(Heartbeat).iter().all(|status| *status == 200));
+}
+
+#[test]
+fn a_wrong_clock_has_its_heartbeats_refused_and_registers_nothing_anew() {
+    for ahead in [61, -61, 31_536_000, -31_536_000] {
+        let script = Script::quiet(1)
+            .at(100, SetClock { node: 0, ahead })
+            .at(400, SetClock { node: 0, ahead: 0 });
+        let world = play(script);
+        let refused = world.journal.served(Heartbeat).iter().filter(|s| **s == 400).count();
+        assert_eq!(refused, 10, "{ahead} s ahead");
+        assert_eq!(world.journal.served(Register), [201]);
+        assert_eq!(world.journal.deaths(), 0);
+    }
+}

@@ -1,0 +1,6 @@
+//! Hand-written worlds, each a fault and what must come of it; what a drawn world finds is kept here under a name.
+
+mod executions;
+mod identity;
+mod rotation;
+mod support;

@@ -1,0 +1,99 @@
+//! The decision table of one pulled entry.
+//!
+//! Specification: "Dispatch of pulled executions".
+
+use alloc::{format, string::String};
+
+use crate::{
+    agent::{facts::ActionSettings, notice::Notice},
+    time::Wall,
+    wire::execution::{Callback, Execution, Status},
+};
+
+/// What this node already knows of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    Nothing,
+    Settled,
+    /// Running, or its terminal report is on the way.
+    Active,
+    /// It ran here, and its report was not taken yet.
+    Unreported(Callback),
+}
+
+/// What is to be done with an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Move {
+    /// Not now, and nothing is said: a later pull may bring it again.
+    Skip,
+    /// Not now, for a reason that the next pull may have outlived.
+    Defer(&'static str),
+    /// Never again, without a callback.
+    Settle(String),
+    /// Claim it, from this first leg on, then run it.
+    Claim(Status),
+    /// Walk it to `failed`, from this first leg on.
+    Walk(Status, &'static str),
+    /// Report it as lost.
+    Orphan,
+    /// Report how it ended, once more.
+    Deliver(Callback),
+}
+
+/// Judges one entry; `room` tells whether another run may begin.
+pub(super) fn judge(
+    entry: &Execution,
+    known: Known,
+    wall: Wall,
+    room: Result<(), &'static str>,
+    settings: &ActionSettings,
+) -> Move {
+    let id = entry.execution_id.as_str();
+    if id.is_empty() || matches!(known, Known::Settled | Known::Active) {
+        return Move::Skip;
+    }
+    if matches!(id, "." | "..") {
+        return Move::Settle("its id cannot stand in a path".into());
+    }
+    let Some(expires_at) = &entry.expires_at else {
+        return Move::Settle("it has no expires_at".into());
+    };
+    if !expires_at.at.is_after(wall) {
+        return Move::Skip;
+    }
+    match (entry.status.as_str(), known) {
+        ("started", Known::Unreported(callback)) => Move::Deliver(callback),
+        ("started", _) => Move::Orphan,
+        ("pending" | "ack", Known::Unreported(_)) => Move::Defer("it ran here already"),
+        ("pending", _) => begin(entry, Status::Ack, room, settings),
+        ("ack", _) => begin(entry, Status::Started, room, settings),
+        (other, _) => Move::Settle(format!("its status {other:?} is unknown")),
+    }
+}
+
+fn begin(
+    entry: &Execution,
+    leg: Status,
+    room: Result<(), &'static str>,
+    settings: &ActionSettings,
+) -> Move {
+    if !settings.enabled {
+        return Move::Walk(leg, "actions_disabled");
+    }
+    match entry.kind.as_str() {
+        "builtin" if settings.builtins.contains(&entry.action.0) => match room {
+            Ok(()) => Move::Claim(leg),
+            Err(reason) => Move::Defer(reason),
+        },
+        "builtin" | "hook" => Move::Walk(leg, "unknown_action"),
+        _ => Move::Walk(leg, "unsupported_action_type"),
+    }
+}
+
+/// The line for an entry that is settled without a callback.
+pub(super) fn settled(entry: &Execution, reason: &str) -> Notice {
+    Notice::warn(format!(
+        "execution {:?} is settled without running: {reason}",
+        entry.execution_id.as_str()
+    ))
+}

@@ -1,0 +1,27 @@
+//! Which part of its life an agent is in, and which questions it has open.
+
+use crate::{
+    ids::ExecutionId,
+    time::Mono,
+    wire::{execution::Status, grammar::PublicKey},
+};
+
+/// What a call asks, so that its answer reaches the machine that waits for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    Callback { execution: ExecutionId, status: Status },
+    Heartbeat,
+    Pull,
+    Register,
+    Rotate(PublicKey),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Life {
+    #[default]
+    Working,
+    Draining {
+        until: Mono,
+    },
+    Over,
+}

@@ -1,0 +1,36 @@
+//! Whether this node is useful, and the first reason why it is not.
+//!
+//! Specification: "Health listener"; `decisions.md` section 8 (readiness texts, `tunnel.backend = "none"`).
+
+use super::standing::Standing;
+
+/// The reasons in the order in which the first unmet one is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    RegistrationPending,
+    IdentityRefused,
+    Ready,
+}
+
+impl Readiness {
+    pub const fn of(registered: bool, standing: Standing) -> Self {
+        match (registered, standing) {
+            (false, _) => Self::RegistrationPending,
+            (true, Standing::Refused { .. }) => Self::IdentityRefused,
+            (true, Standing::Admitted) => Self::Ready,
+        }
+    }
+
+    pub const fn is_ready(self) -> bool {
+        matches!(self, Self::Ready)
+    }
+
+    /// The line that `GET /readyz` answers, without its newline.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RegistrationPending => "not ready: registration pending",
+            Self::IdentityRefused => "not ready: identity refused",
+            Self::Ready => "ok",
+        }
+    }
+}

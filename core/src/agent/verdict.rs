@@ -1,0 +1,202 @@
+//! What an answer means: one table a route, so that machines match on meanings and never on numbers.
+//!
+//! Specification: "Errors" of the node agent (reaction to registration answers, callback refusals) and "Mesh key
+//! rotation"; `decisions.md` section 8 (Success, Registration answers outside the table).
+
+use alloc::{format, string::String};
+use core::time::Duration;
+
+use serde::Deserialize;
+
+use super::facts::Answer;
+use crate::{
+    time::Wall,
+    wire::{
+        execution::CallbackResponse,
+        http::Response,
+        json,
+        problem::{self, Code},
+        register::RegisterResponse,
+        retry_after,
+        rotation::Receipt,
+    },
+};
+
+/// A transient failure, in words, and how long the control plane asks to wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    pub reason: String,
+    pub retry_after: Option<Duration>,
+}
+
+/// How a registration was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Registered {
+    Accepted(RegisterResponse),
+    Retry(Trouble),
+    Stop {
+        status: u16,
+        code: Option<Code>,
+        reason: String,
+    },
+    /// A 2xx that holds no registration: a retry could only meet its own nonce.
+    Unusable,
+}
+
+/// How a key rotation was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rotated {
+    Completed(Receipt),
+    /// The key is the current one already.
+    Unchanged,
+    NothingPending,
+    Refused(String),
+    Undecided(String),
+}
+
+/// How an execution callback was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Called {
+    Accepted,
+    /// One of the codes that end the execution for this node.
+    Refused(String),
+    /// 400 or 413: the control plane will not take this report.
+    Unacceptable {
+        inline_too_large: bool,
+        reason: String,
+    },
+    Failed(String),
+}
+
+/// How an authenticated call was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fetched<T> {
+    Got(T),
+    /// 401: this identity is not, or no longer, admitted.
+    Unauthorized(String),
+    ClockSkew(String),
+    Failed(String),
+}
+
+/// Reads the answer to a registration.
+pub fn register(answer: Answer, wall: Wall) -> Registered {
+    let response = match answer {
+        Answer::Failed(failure) => {
+            return Registered::Retry(Trouble { reason: format!("{failure}"), retry_after: None });
+        }
+        Answer::Responded(response) => response,
+    };
+    let status = response.status;
+    match status {
+        200..=299 => decode(&response).map_or(Registered::Unusable, Registered::Accepted),
+        429 => Registered::Retry(Trouble {
+            reason: told(&response),
+            retry_after: asked_wait(&response, wall),
+        }),
+        408 | 500..=599 => {
+            Registered::Retry(Trouble { reason: told(&response), retry_after: None })
+        }
+        400..=499 => Registered::Stop {
+            status,
+            code: problem::read(&response).code,
+            reason: told(&response),
+        },
+        _ => Registered::Stop { status, code: None, reason: told(&response) },
+    }
+}
+
+/// Reads the answer to a key rotation.
+pub fn rotate(answer: Answer) -> Rotated {
+    let response = match answer {
+        Answer::Failed(failure) => return Rotated::Undecided(format!("{failure}")),
+        Answer::Responded(response) => response,
+    };
+    if response.is_success() {
+        return match decode::<Receipt>(&response).filter(Receipt::is_complete) {
+            Some(receipt) => Rotated::Completed(receipt),
+            None => Rotated::Undecided("the receipt is incomplete".into()),
+        };
+    }
+    match (response.status, problem::read(&response).code) {
+        (422, Some(Code::KeysRotatePublicKeyUnchanged)) => Rotated::Unchanged,
+        (409, Some(Code::KeysRotateNoPendingRotation)) => Rotated::NothingPending,
+        (400 | 403 | 413, _)
+        | (404, Some(Code::KeysRotatePeerNotFound))
+        | (422, Some(Code::KeysRotatePublicKeyInvalid)) => Rotated::Refused(told(&response)),
+        _ => Rotated::Undecided(told(&response)),
+    }
+}
+
+/// Reads the answer to an execution callback.
+pub fn callback(answer: Answer) -> Called {
+    let response = match answer {
+        Answer::Failed(failure) => return Called::Failed(format!("{failure}")),
+        Answer::Responded(response) => response,
+    };
+    if response.is_success() {
+        return match decode::<CallbackResponse>(&response) {
+            Some(_) => Called::Accepted,
+            None => Called::Failed("the answer is not JSON of a callback".into()),
+        };
+    }
+    let code = problem::read(&response).code;
+    let inline_too_large = code == Some(Code::InlineOutputTooLarge);
+    match (response.status, code) {
+        (
+            _,
+            Some(
+                Code::NskNodeMismatch
+                | Code::InvalidStateTransition
+                | Code::ExecutionAlreadyTerminal,
+            ),
+        ) => Called::Refused(told(&response)),
+        (400 | 413, _) => Called::Unacceptable { inline_too_large, reason: told(&response) },
+        _ => Called::Failed(told(&response)),
+    }
+}
+
+/// Reads the answer to a heartbeat or a pull.
+pub fn fetch<T: for<'t> Deserialize<'t>>(answer: Answer) -> Fetched<T> {
+    let response = match answer {
+        Answer::Failed(failure) => return Fetched::Failed(format!("{failure}")),
+        Answer::Responded(response) => response,
+    };
+    if response.is_success() {
+        return match json::decode_tolerant(&response.body) {
+            Ok(value) => Fetched::Got(value),
+            Err(fault) => Fetched::Failed(format!("the answer is unusable: {fault}")),
+        };
+    }
+    match (response.status, problem::read(&response).code) {
+        (401, _) => Fetched::Unauthorized(told(&response)),
+        (400, Some(Code::ClockSkew)) => Fetched::ClockSkew(told(&response)),
+        _ => Fetched::Failed(told(&response)),
+    }
+}
+
+fn decode<T: for<'t> Deserialize<'t>>(response: &Response) -> Option<T> {
+    json::decode_tolerant(&response.body).ok()
+}
+
+/// The wait that a 429 asks for, if it says so in a way that counts.
+fn asked_wait(response: &Response, wall: Wall) -> Option<Duration> {
+    retry_after::parse(response.headers.first("retry-after")?, wall)
+}
+
+/// An error answer in words, with the id by which the server's log has it.
+fn told(response: &Response) -> String {
+    let seen = problem::read(response);
+    let mut text = format!("{}", response.status);
+    for part in
+        [seen.code.as_ref().map(Code::as_str), Some(seen.detail.as_str())].into_iter().flatten()
+    {
+        if !part.is_empty() {
+            text.push_str(": ");
+            text.push_str(part);
+        }
+    }
+    if !seen.correlation_id.is_empty() {
+        text.push_str(&format!(" (correlation id {})", seen.correlation_id));
+    }
+    text
+}

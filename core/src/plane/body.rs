@@ -1,0 +1,90 @@
+//! How much of a request's body is read, told from its head alone.
+//!
+//! Specification: "Limits"; `decisions.md` section 7 (Body cap where none is named; gzip).
+
+use super::{Listener, Plane, Settings, admit, register, route, serve, upload::Token};
+use crate::{
+    ids::ExecutionId,
+    wire::{
+        call::{Call, Test},
+        execution,
+        http::Request,
+        rotation,
+    },
+};
+
+/// The longest body where the specification names no cap, in bytes.
+const BODY_MAX: usize = 16 << 20;
+
+/// How the body of a request is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyRule {
+    /// The longest body, in bytes, after inflating where that applies; one byte more makes it oversized.
+    pub cap: usize,
+    /// Whether a body announced as gzip is inflated.
+    pub inflate: bool,
+}
+
+impl BodyRule {
+    const fn plain(cap: usize) -> Self {
+        Self { cap, inflate: false }
+    }
+}
+
+/// Tells from the head alone how the body is to be read; a request that the bearer gate refuses is not read at all.
+pub fn body_rule(_settings: &Settings, listener: Listener, head: &Request) -> BodyRule {
+    if admit::admit(listener, &head.path, &head.headers).is_err() {
+        return BodyRule::plain(0);
+    }
+    match route::route(listener, head.method, &head.path) {
+        Ok(call) => rule(&call),
+        Err(_) => BodyRule::plain(0),
+    }
+}
+
+fn rule(call: &Call) -> BodyRule {
+    match call {
+        Call::Register => BodyRule::plain(register::BODY_MAX),
+        Call::RotateKeys => BodyRule::plain(rotation::BODY_MAX),
+        Call::Execution { .. } => BodyRule::plain(execution::BODY_MAX),
+        Call::ExecOutput { .. } => BodyRule::plain(UPLOAD_MAX),
+        Call::Heartbeat { .. } => BodyRule::plain(BODY_MAX),
+        Call::Local(_) | Call::Test(Test::ConfigureState | Test::ConfigureHeartbeat) => {
+            BodyRule { cap: BODY_MAX, inflate: true }
+        }
+        Call::Health
+        | Call::State { .. }
+        | Call::Reachability { .. }
+        | Call::Test(
+            Test::Bearer
+            | Test::Assertions
+            | Test::LastRequest { .. }
+            | Test::Executions
+            | Test::ExecOutput { .. }
+            | Test::Info
+            | Test::Reset
+            | Test::TlsCert,
+        ) => BodyRule::plain(0),
+    }
+}
+
+/// No upload URL is minted for more.
+const UPLOAD_MAX: usize = execution::DECLARED_OUTPUT_MAX as usize;
+
+impl Plane {
+    /// As [`body_rule`], and an upload is read no further than its own token allows.
+    pub fn body_rule(&self, settings: &Settings, listener: Listener, head: &Request) -> BodyRule {
+        match route::route(listener, head.method, &head.path) {
+            Ok(Call::ExecOutput { execution }) => {
+                let token = serve::token(head.query.as_deref());
+                BodyRule::plain(self.upload_room(&ExecutionId(execution), token))
+            }
+            Ok(_) | Err(_) => body_rule(settings, listener, head),
+        }
+    }
+
+    fn upload_room(&self, execution: &ExecutionId, token: Option<Token>) -> usize {
+        let room = self.executions.uploads().room(execution, token).unwrap_or_default();
+        usize::try_from(room).unwrap_or(UPLOAD_MAX)
+    }
+}

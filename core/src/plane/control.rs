@@ -1,0 +1,141 @@
+//! The routes that steer and watch the fixture, and the local endpoints of its TLS listener.
+//!
+//! Specification: "Fixture control routes" and "Fixture local-endpoint handlers"; `decisions.md` sections 6 and 7.
+
+use super::{
+    Plane, admit, captures::Endpoint, counters::Counter, executions, heartbeat, refusal::Denial,
+    serve::Asked, site, snapshot,
+};
+use crate::{
+    ids::ExecutionId,
+    step::Step,
+    wire::{
+        bearer::Credential,
+        call::{Sink, Test},
+        control::{Bearer, Info},
+        heartbeat::ConfigureHeartbeat,
+        http::{Body, Response},
+        json,
+    },
+};
+
+impl Plane {
+    pub(super) fn control(
+        self,
+        test: Test,
+        asked: Asked<'_>,
+    ) -> Step<Self, Result<Response, Denial>> {
+        let answer = match test {
+            Test::Bearer => Ok(bearer()),
+            Test::Assertions => Ok(Response::json(200, self.counters.encode())),
+            Test::LastRequest { endpoint } => self.last_request(&endpoint),
+            Test::ConfigureState => return self.configure_state(asked),
+            Test::ConfigureHeartbeat => return self.configure_heartbeat(asked),
+            Test::Executions => Ok(Response::json(200, json::encode(&self.executions.statuses()))),
+            Test::ExecOutput { execution } => self.exec_output(&ExecutionId(execution)),
+            Test::Info => Ok(info(&asked)),
+            Test::Reset => return Step::to(Self::default()).emit(Ok(Response::empty(204))),
+            Test::TlsCert => Ok(tls_certificate(&asked)),
+        };
+        Step::to(self).emit(answer)
+    }
+
+    fn last_request(&self, endpoint: &str) -> Result<Response, Denial> {
+        let missing = || Denial::plain(404, "no request was captured under this name");
+        self.captures.response(endpoint).ok_or_else(missing)
+    }
+
+    fn exec_output(&self, execution: &ExecutionId) -> Result<Response, Denial> {
+        let missing = || Denial::plain(404, "no output was uploaded for this execution");
+        let bytes = self.executions.uploads().output(execution).ok_or_else(missing)?;
+        let mut response = Response::empty(200).with("content-type", "application/octet-stream");
+        response.body.extend_from_slice(bytes);
+        Ok(response)
+    }
+
+    fn configure_state(mut self, asked: Asked<'_>) -> Step<Self, Result<Response, Denial>> {
+        let read = snapshot::read(&asked.body);
+        self.captures.keep(Endpoint::ConfigureState, asked.body);
+        let snapshot = match read {
+            Ok(snapshot) => snapshot,
+            Err(refusal) => return Step::to(self).emit(Err(refusal.into())),
+        };
+        let Step { state, effects } =
+            self.desired.step(asked.now, snapshot::Input::Configured(snapshot));
+        self.desired = state;
+        for snapshot::Effect::Seed(seeds) in effects {
+            let input = executions::Input::Seeded(seeds);
+            self.executions = self.executions.step(asked.now, input).state;
+        }
+        Step::to(self).emit(Ok(Response::empty(204)))
+    }
+
+    fn configure_heartbeat(mut self, asked: Asked<'_>) -> Step<Self, Result<Response, Denial>> {
+        let read = read_answer(&asked.body);
+        self.captures.keep(Endpoint::ConfigureHeartbeat, asked.body);
+        match read {
+            Ok(answer) => {
+                let input = heartbeat::Input::Configured(answer);
+                self.move_heartbeat(asked.now, input).emit(Ok(Response::empty(204)))
+            }
+            Err(denial) => Step::to(self).emit(Err(denial)),
+        }
+    }
+
+    /// Any bytes are taken; only the bearer is checked.
+    pub(super) fn local(
+        mut self,
+        sink: Sink,
+        asked: Asked<'_>,
+    ) -> Step<Self, Result<Response, Denial>> {
+        if let Err(refusal) = admit::admit_local(&asked.head.headers) {
+            return Step::to(self).emit(Err(refusal.into()));
+        }
+        if let Err(denial) = whole(&asked.body) {
+            return Step::to(self).emit(Err(denial));
+        }
+        let (endpoint, counter) = match sink {
+            Sink::Metrics => (Endpoint::LocalMetrics, Counter::LocalMetrics),
+            Sink::Logs => (Endpoint::LocalLogs, Counter::LocalLogs),
+            Sink::Audit => (Endpoint::LocalAudit, Counter::LocalAudits),
+        };
+        self.captures.keep(endpoint, asked.body);
+        self.counters.count(counter);
+        Step::to(self).emit(Ok(Response::empty(204)))
+    }
+}
+
+fn whole(body: &Body) -> Result<&[u8], Denial> {
+    match body {
+        Body::Whole(bytes) => Ok(bytes),
+        Body::Oversized => Err(Denial::plain(413, "the body is over 16 MiB")),
+        Body::Unreadable => Err(Denial::plain(400, "the body could not be read to its end")),
+    }
+}
+
+fn read_answer(body: &Body) -> Result<ConfigureHeartbeat, Denial> {
+    json::decode_tolerant(whole(body)?).map_err(|fault| Denial::plain(400, fault))
+}
+
+fn bearer() -> Response {
+    let credential = Credential { node: site::NODE_UUID, key: site::node_secret_key() };
+    Response::json(200, json::encode(&Bearer { bearer: credential.envelope(site::BEARER_ENV) }))
+}
+
+fn info(asked: &Asked<'_>) -> Response {
+    let info = &asked.settings.info;
+    let body = Info {
+        addr: &info.addr,
+        tls_addr: &info.tls_addr,
+        pid: info.pid,
+        version: &info.version,
+        started_at: &info.started_at,
+    };
+    Response::json(200, json::encode(&body))
+}
+
+fn tls_certificate(asked: &Asked<'_>) -> Response {
+    let mut response = Response::empty(200).with("content-type", "application/x-pem-file");
+    response.body.extend_from_slice(asked.settings.tls_certificate.as_bytes());
+    response
+}

@@ -1,0 +1,39 @@
+//! Base64, canonical only: no white space, no missing or needless padding, no trailing bits.
+
+use alloc::{string::String, vec::Vec};
+
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
+use zeroize::Zeroize;
+
+/// Standard base64 of exactly 32 bytes: padded, canonical, without white space.
+pub(super) fn key_bytes(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 33];
+    if text.len() != 44 {
+        return None;
+    }
+    let length = STANDARD.decode_slice(text, &mut bytes).ok()?;
+    let key = bytes[..length].try_into().ok();
+    bytes.zeroize();
+    key
+}
+
+/// Standard base64, padded, of any bytes; `None` where it is not canonical.
+pub fn base64_bytes(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text).ok()
+}
+
+/// Writes bytes as padded standard base64.
+pub fn base64_text(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+pub(crate) fn base64url_bytes(text: &str) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(text).ok()
+}
+
+pub(crate) fn base64url_text(bytes: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}

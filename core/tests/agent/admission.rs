@@ -1,0 +1,141 @@
+//! From an accepted registration, or an identity on disk, to the first heartbeat: what happens in which order.
+
+use meshward_core::{
+    agent::{
+        Effect, Exit, Input, Memory, Notice, Order, OrderKind, Purpose, Settings, StagedFile,
+        Stored, TokenFile, TokenSources, notice::Level,
+    },
+    backoff::Jitter,
+    wire::identity::{Files, KeyFile},
+};
+
+use crate::{
+    bench::{
+        Bench, NODE, TOKEN, nsk, public_key, remembered, seconds, secret, sent, settings,
+        token_in_file, token_value,
+    },
+    register::{accepted, posting, sources, wait, without_notices},
+};
+
+/// Accepts the registration and gives what follows once it is persisted.
+fn persisted(settings: Settings, token: TokenSources) -> (Bench, Vec<Effect>) {
+    let (mut bench, call, _) = posting(token);
+    bench.settings = settings;
+    let effects = bench.answer(call, accepted());
+    let [Effect::Store(Order::Persist(identity))] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(
+        (identity.file.node_id.as_str(), identity.file.mesh_ip.as_str()),
+        (NODE, "10.0.0.7")
+    );
+    assert_eq!(bench.agent.identity(), None, "not before it is on disk");
+    let effects = without_notices(bench.give(Input::Stored(Stored::Persisted)));
+    (bench, effects)
+}
+
+#[test]
+fn the_token_file_is_forgotten_behind_the_identity_and_before_the_first_heartbeat() {
+    let (_, effects) = persisted(settings(), token_in_file());
+    assert_eq!(effects[0], Effect::Store(Order::ForgetToken));
+    let paths: Vec<_> = sent(&effects).into_iter().map(|(_, request)| request.path).collect();
+    assert_eq!(paths, [format!("/v1/nodes/{NODE}/heartbeat"), format!("/v1/nodes/{NODE}/state")]);
+    assert_eq!(effects.len(), 3);
+}
+
+#[test]
+fn a_token_from_elsewhere_leaves_the_file_alone() {
+    let both = TokenSources { file: TokenFile::Text(secret(TOKEN)), ..token_value() };
+    for token in [both, sources("e"), sources("m")] {
+        let (_, effects) = persisted(settings(), token);
+        assert!(!effects.contains(&Effect::Store(Order::ForgetToken)));
+    }
+}
+
+#[test]
+fn a_token_file_that_stays_is_told_and_the_work_goes_on() {
+    let (mut bench, _) = persisted(settings(), token_in_file());
+    let reason = "read-only".to_string();
+    let stored = Stored::Failed { order: OrderKind::ForgetToken, jitter: Jitter::NONE, reason };
+    let effects = bench.give(Input::Stored(stored));
+    assert!(matches!(effects.as_slice(), [Effect::Tell(Notice { level: Level::Warn, .. })]));
+}
+
+#[test]
+fn the_calls_behind_a_registration_carry_the_bearer() {
+    let (_, effects) = persisted(settings(), token_value());
+    for (_, request) in sent(&effects) {
+        let bearer = request.headers.first("authorization").unwrap_or_default();
+        assert!(bearer.starts_with("Bearer nsk_meshward_"), "{}", request.path);
+        assert!(!bearer.contains(nsk().expose().as_str()));
+    }
+}
+
+#[test]
+fn a_process_that_only_registers_ends_with_the_identity() {
+    let only = Settings { purpose: Purpose::Register, ..settings() };
+    let (_, effects) = persisted(only, token_value());
+    let exit = Exit::Registered { node_id: NODE.into(), mesh_ip: "10.0.0.7".into() };
+    assert_eq!(effects, [Effect::Exit(exit)]);
+}
+
+#[test]
+fn an_identity_that_cannot_be_written_is_written_later_and_nothing_is_sent_meanwhile() {
+    let (mut bench, call, _) = posting(token_in_file());
+    let order = without_notices(bench.answer(call, accepted()));
+    for expected in [1, 2, 4, 8, 16, 32, 60, 60] {
+        let reason = "disk full".to_string();
+        let failed = Stored::Failed { order: OrderKind::Persist, jitter: Jitter::NONE, reason };
+        let effects = bench.give(Input::Stored(failed));
+        assert!(matches!(effects.as_slice(), [Effect::Tell(Notice { level: Level::Error, .. })]));
+        assert_eq!(wait(&bench), seconds(expected));
+        bench.pass(seconds(expected));
+        assert_eq!(bench.give(Input::Ticked), order);
+    }
+    let effects = without_notices(bench.give(Input::Stored(Stored::Persisted)));
+    assert_eq!(effects[0], Effect::Store(Order::ForgetToken));
+}
+
+#[test]
+fn an_identity_on_disk_is_armed_without_a_registration() {
+    let (bench, effects) = Bench::armed(StagedFile::Missing);
+    let paths: Vec<_> = sent(&effects).into_iter().map(|(_, request)| request.path).collect();
+    assert_eq!(paths, [format!("/v1/nodes/{NODE}/heartbeat"), format!("/v1/nodes/{NODE}/state")]);
+    assert_eq!(effects.len(), 2);
+    assert!(bench.agent.readiness().is_ready());
+}
+
+/// Files that are there and make no identity.
+fn corrupt() -> Vec<Files> {
+    let sound = || remembered(StagedFile::Missing).files;
+    let identity = |text: &str| Files { identity: Some(text.into()), ..sound() };
+    vec![
+        identity("{"),
+        identity(r#"{"node_id":"node","mesh_ip":"10.0.0.7"}"#),
+        identity(&format!(r#"{{"node_id":"{}","mesh_ip":"10.0.0.7"}}"#, NODE.to_uppercase())),
+        Files { node_secret_key: None, ..sound() },
+        Files { node_secret_key: Some(secret("short")), ..sound() },
+        Files { signing_public_key: None, ..sound() },
+        Files { private_key: KeyFile::Missing, ..sound() },
+        Files { private_key: KeyFile::Broken, ..sound() },
+    ]
+}
+
+#[test]
+fn a_corrupt_identity_is_set_aside_and_this_node_registers_afresh() {
+    for files in corrupt() {
+        let mut bench = Bench::new(settings());
+        let memory = Memory { files, staged: StagedFile::Key(public_key(8)) };
+        let effects = bench.give(Input::Restarted(Box::new(memory)));
+        assert!(matches!(effects.first(), Some(Effect::Tell(Notice { level: Level::Warn, .. }))));
+        assert_eq!(effects[1..], [Effect::Store(Order::SetAside), Effect::Gather]);
+    }
+}
+
+#[test]
+fn a_key_staged_for_an_identity_that_is_gone_is_discarded() {
+    let mut bench = Bench::new(settings());
+    let memory = Memory { staged: StagedFile::Key(public_key(8)), ..Memory::default() };
+    let effects = bench.give(Input::Restarted(Box::new(memory)));
+    assert_eq!(effects, [Effect::Store(Order::Discard), Effect::Gather]);
+}

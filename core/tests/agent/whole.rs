@@ -1,0 +1,267 @@
+//! What every machine owes: the same inputs give the same orders, and a tick that was wanted is never wanted again at once.
+//! The whole agent owes more: it ends once, within thirty seconds of a stop, and no secret of it is ever printed.
+
+use std::time::Duration;
+
+use meshward_core::{
+    agent::{
+        Agent, Answer, Captured, Cause, DRAIN_MAX, Effect, Ending, Exit, Failure, Input, Memory,
+        Order, StagedFile, Stored,
+    },
+    backoff::Jitter,
+    ids::{CallId, ExecutionId},
+    time::Now,
+};
+use proptest::prelude::*;
+
+use crate::{
+    bench::{
+        Bench, TOKEN, gathered, nsk, problem, public_key, registration_body, remembered, responded,
+        settings, token_in_file,
+    },
+    support,
+};
+
+/// What happens around an agent; numbers choose among what is under way.
+#[derive(Clone, Debug)]
+enum Event {
+    Answered { call: usize, content: usize, chance: u16 },
+    Stored { order: usize, fails: bool, chance: u16 },
+    Finished { run: usize, code: i32 },
+    Passed(u64),
+    Woken,
+    Ticked,
+    Draining,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        8 => (0_usize..4, 0_usize..12, any::<u16>())
+            .prop_map(|(call, content, chance)| Event::Answered { call, content, chance }),
+        4 => (0_usize..2, prop::bool::weighted(0.2), any::<u16>())
+            .prop_map(|(order, fails, chance)| Event::Stored { order, fails, chance }),
+        2 => (0_usize..3, 0..2).prop_map(|(run, code)| Event::Finished { run, code }),
+        2 => (0_u64..20_000).prop_map(Event::Passed),
+        4 => Just(Event::Woken),
+        1 => Just(Event::Ticked),
+    ]
+}
+
+/// A process around the agent: its orders under way, and all it was told.
+struct Shell {
+    bench: Bench,
+    calls: Vec<(CallId, String)>,
+    orders: Vec<Order>,
+    runs: Vec<ExecutionId>,
+    log: Vec<(Now, Input)>,
+    exits: Vec<Exit>,
+    last_call: CallId,
+    draining: bool,
+}
+
+impl Shell {
+    fn started(memory: Memory) -> Self {
+        let mut shell = Self {
+            bench: Bench::new(settings()),
+            calls: Vec::new(),
+            orders: Vec::new(),
+            runs: Vec::new(),
+            log: Vec::new(),
+            exits: Vec::new(),
+            last_call: CallId::default(),
+            draining: false,
+        };
+        shell.give(Input::Restarted(Box::new(memory)));
+        shell
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Answered { call, content, chance } => self.answered(call, content, chance),
+            Event::Stored { order, fails, chance } => self.stored(order, fails, chance),
+            Event::Finished { run, code } => self.finished(run, code),
+            Event::Passed(millis) => self.bench.pass(Duration::from_millis(millis)),
+            Event::Woken => self.wake(),
+            Event::Ticked => self.give(Input::Ticked),
+            Event::Draining => self.drain(),
+        }
+    }
+
+    fn answered(&mut self, call: usize, content: usize, chance: u16) {
+        if !self.calls.is_empty() {
+            let (call, path) = self.calls.remove(call % self.calls.len());
+            let answer = answer(&path, content);
+            self.give(Input::Answered { call, answer, jitter: Jitter::drawn(chance) });
+        }
+    }
+
+    fn stored(&mut self, order: usize, fails: bool, chance: u16) {
+        if !self.orders.is_empty() {
+            let order = self.orders.remove(order % self.orders.len());
+            let jitter = Jitter::drawn(chance);
+            self.give(Input::Stored(match fails {
+                true => Stored::Failed { order: order.kind(), jitter, reason: "full".into() },
+                false => done(&order),
+            }));
+        }
+    }
+
+    fn finished(&mut self, run: usize, code: i32) {
+        if !self.runs.is_empty() {
+            let execution = self.runs.remove(run % self.runs.len());
+            let stdout = Captured { bytes: b"text".into(), cut: false };
+            let ending = Ending { cause: Cause::Exited(code), stdout, stderr: Captured::default() };
+            self.give(Input::Finished { execution, ending });
+        }
+    }
+
+    fn wake(&mut self) {
+        if let Some(due) = self.bench.agent.wakeup() {
+            self.bench.pass(due.since(self.bench.now.mono));
+            self.give(Input::Ticked);
+            let next = self.bench.agent.wakeup();
+            assert!(next.is_none_or(|next| next > due), "woken at {due:?}, wants {next:?}");
+        }
+    }
+
+    fn drain(&mut self) {
+        self.give(Input::Draining);
+        self.draining = true;
+    }
+
+    fn give(&mut self, input: Input) {
+        self.log.push((self.bench.now, input.clone()));
+        let over = !self.exits.is_empty();
+        let effects = self.bench.give(input);
+        assert!(!over || effects.is_empty(), "an order behind the exit: {effects:?}");
+        let printed = format!("{:?} {effects:?}", self.bench.agent);
+        assert!(!printed.contains(TOKEN) && !printed.contains(nsk().expose()), "{printed}");
+        effects.into_iter().for_each(|effect| self.perform(effect));
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        assert!(self.exits.is_empty(), "{effect:?} behind the exit");
+        match effect {
+            Effect::Gather => self.give(Input::Gathered(Box::new(gathered(token_in_file())))),
+            Effect::Store(order) => self.orders.push(order),
+            Effect::Send { call, request, timeout } => {
+                assert!(call > self.last_call && !timeout.is_zero());
+                self.last_call = call;
+                self.calls.push((call, request.path));
+            }
+            Effect::Run { execution, .. } => {
+                assert!(!self.draining, "{execution} begins during a drain");
+                self.runs.push(execution);
+            }
+            Effect::Cancel { execution } => assert!(self.runs.contains(&execution)),
+            Effect::Reply { .. } => panic!("nobody asked"),
+            Effect::Tell(_) => {}
+            Effect::Exit(exit) => self.exits.push(exit),
+        }
+    }
+}
+
+/// How an order ends well.
+fn done(order: &Order) -> Stored {
+    match order {
+        Order::MakeKey => Stored::KeyMade(public_key(1)),
+        Order::Persist(_) => Stored::Persisted,
+        Order::Stage => Stored::Staged(public_key(2)),
+        Order::Commit(_) => Stored::Committed,
+        Order::SetAside | Order::ForgetToken | Order::Discard => Stored::Done,
+    }
+}
+
+/// A good answer for half of the numbers, else one of the bad ones.
+fn answer(path: &str, content: usize) -> Answer {
+    match content {
+        0 => problem(401, "unauthorized"),
+        1 => problem(429, "news"),
+        2 => problem(500, "news"),
+        3 => problem(409, "invalid_state_transition"),
+        4 => responded(200, "nonsense"),
+        5 => Answer::Failed(Failure::TimedOut),
+        _ => responded(200, &good(path, content)),
+    }
+}
+
+fn good(path: &str, content: usize) -> String {
+    let flag = content.is_multiple_of(2);
+    if path == "/v1/register" {
+        registration_body(nsk().expose())
+    } else if path == "/v1/keys/rotate" {
+        r#"{"rotation_id":"r1","kid":"k1","wrap_key_version":2}"#.into()
+    } else if path.ends_with("/heartbeat") {
+        format!(
+            r#"{{"accepted_at":"2027-01-15T08:00:00Z","reconcile":{flag},"rotate_keys":{flag}}}"#
+        )
+    } else if path.ends_with("/state") {
+        snapshot(content)
+    } else {
+        r#"{"status":"ack"}"#.into()
+    }
+}
+
+fn snapshot(content: usize) -> String {
+    let status = ["pending", "ack", "started", "odd"][content % 4];
+    let entry = |id: usize| {
+        format!(
+            r#"{{"execution_id":"e{id}","action":"diagnostics.collect","type":"builtin","status":"{status}","expires_at":"2099-01-01T00:00:00Z"}}"#
+        )
+    };
+    format!(
+        r#"{{"executions":[{},{}],"state":{{"data":[{{"key":"k","value":"{content}"}}]}}}}"#,
+        entry(content),
+        entry(content + 1)
+    )
+}
+
+fn memory() -> impl Strategy<Value = Memory> {
+    let staged = prop::sample::select(vec![
+        StagedFile::Missing,
+        StagedFile::Broken,
+        StagedFile::Key(public_key(2)),
+    ]);
+    prop_oneof![2 => Just(Memory::default()), 3 => staged.prop_map(remembered)]
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    prop::collection::vec(event(), 0..80)
+}
+
+proptest! {
+    #![proptest_config(support::seeds_in("agent_whole"))]
+
+    #[test]
+    fn an_agent_ends_once_and_prints_no_secret_and_replays(memory in memory(), events in events()) {
+        let mut shell = Shell::started(memory);
+        for event in events {
+            shell.happen(event);
+        }
+        prop_assert!(shell.exits.len() <= 1);
+        support::replays(&Agent::default(), &shell.log, |agent, (now, input)| {
+            agent.step(&shell.bench.settings, now, input)
+        });
+    }
+
+    #[test]
+    fn a_stop_ends_within_thirty_seconds_whatever_is_under_way(
+        memory in memory(),
+        before in events(),
+        after in events(),
+    ) {
+        let mut shell = Shell::started(memory);
+        before.into_iter().for_each(|event| shell.happen(event));
+        let until = shell.bench.now.mono.after(DRAIN_MAX);
+        shell.happen(Event::Draining);
+        for event in after {
+            let due = shell.bench.agent.wakeup();
+            prop_assert!(!shell.exits.is_empty() || due.is_some_and(|due| due <= until));
+            shell.happen(event);
+        }
+        shell.bench.pass(until.since(shell.bench.now.mono));
+        shell.happen(Event::Ticked);
+        prop_assert_eq!(shell.exits.len(), 1);
+        prop_assert_eq!(shell.bench.agent.wakeup(), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! Golden texts of what the agent keeps on disk and serves to co-located programs.
+
+use meshward_core::{
+    secret::Secret,
+    wire::{
+        identity::{Corrupt, Files, Identity, IdentityFile, KeyFile},
+        local::{
+            DataEntry, DataSummary, KeySummary, LocalError, Metadatum, PULLED_CONTENT_TYPE, Queues,
+            StateSummary, Status,
+        },
+        register::RegisterResponse,
+    },
+};
+
+use crate::golden::{NODE, SIGNING, at, both, golden, raw, read, receipt, written};
+
+const NSK: &str = "AAECAwQFBgcICQoLDA0OD4CRorPE1eb3+Onay7ytno8=";
+
+fn identity_file() -> IdentityFile {
+    IdentityFile {
+        node_id: NODE.into(),
+        mesh_ip: "10.99.0.1".into(),
+        signing_public_key: SIGNING.into(),
+        signing_key_id: "did:web:meshward.example#key-e2e".into(),
+        domain_mesh_cidr: "10.99.0.0/24".into(),
+        last_rotation: None,
+    }
+}
+
+fn older() -> IdentityFile {
+    IdentityFile {
+        signing_key_id: String::new(),
+        domain_mesh_cidr: String::new(),
+        ..identity_file()
+    }
+}
+
+fn files() -> Files {
+    Files {
+        identity: Some(golden("identity.new").into_bytes()),
+        node_secret_key: Some(Secret::new(format!("{NSK}\n"))),
+        signing_public_key: Some(format!("{SIGNING}\n")),
+        private_key: KeyFile::Sound,
+    }
+}
+
+#[test]
+fn identity() {
+    both("identity.new", &identity_file());
+    both("identity.rotated", &IdentityFile { last_rotation: Some(receipt()), ..identity_file() });
+    read("identity.older", &older());
+    assert_eq!(identity_file().encode(), format!("{}\n", golden("identity.new")).into_bytes());
+    assert_eq!(IdentityFile::decode(&identity_file().encode()), Ok(identity_file()));
+}
+
+#[test]
+fn identity_files_load_together() {
+    let loaded = Identity::load(&files()).unwrap().unwrap();
+    assert_eq!(loaded.file, identity_file());
+    assert_eq!(loaded.node.to_string(), NODE);
+    assert_eq!(loaded.key.to_text().expose(), NSK);
+    assert_eq!(Identity::load(&Files::default()), Ok(None));
+    assert_eq!(Identity::load(&Files { identity: None, ..files() }), Ok(None));
+    let old = Files { identity: Some(golden("identity.older").into_bytes()), ..files() };
+    assert_eq!(Identity::load(&old).unwrap().unwrap().file, older());
+}
+
+#[test]
+fn the_signing_key_file_wins_over_the_member() {
+    let rotated = Files { signing_public_key: Some("another".into()), ..files() };
+    assert_eq!(Identity::load(&rotated).unwrap().unwrap().file.signing_public_key, "another");
+}
+
+#[test]
+fn every_broken_identity_is_told_by_its_file() {
+    let text = golden("identity.new");
+    let with = |text: String| Files { identity: Some(text.into_bytes()), ..files() };
+    for (files, corrupt) in [
+        (with(text.replace("0190a8b8", "0190A8B8")), Corrupt::NodeId),
+        (with(text.replace(NODE, "node-1")), Corrupt::NodeId),
+        (with(text.replace("10.99.0.1\"", "\"")), Corrupt::MeshIp),
+        (Files { node_secret_key: None, ..files() }, Corrupt::SecretKeyMissing),
+        (Files { signing_public_key: None, ..files() }, Corrupt::SigningKeyMissing),
+        (Files { signing_public_key: Some(" \n".into()), ..files() }, Corrupt::SigningKeyMissing),
+        (Files { private_key: KeyFile::Missing, ..files() }, Corrupt::PrivateKeyMissing),
+        (Files { private_key: KeyFile::Broken, ..files() }, Corrupt::PrivateKey),
+    ] {
+        assert_eq!(Identity::load(&files), Err(corrupt));
+    }
+    let short = Files { node_secret_key: Some(Secret::new("AAEC".into())), ..files() };
+    assert!(matches!(Identity::load(&short), Err(Corrupt::SecretKey(_))));
+    for text in ["", "{", "[]", "null", "{}", "\0", &text.replace("\"mesh_ip\"", "\"mesh\"")] {
+        assert!(matches!(Identity::load(&with(text.into())), Err(Corrupt::Json(_))), "{text}");
+    }
+}
+
+#[test]
+fn what_a_registration_makes_is_what_a_restart_loads() {
+    let answer = || RegisterResponse {
+        node_id: NODE.into(),
+        mesh_ip: "10.99.0.1".into(),
+        signing_public_key: SIGNING.into(),
+        signing_key_id: "did:web:meshward.example#key-e2e".into(),
+        nsk: Secret::new(NSK.into()),
+        peer_snapshot: Vec::new(),
+        domain_mesh_cidr: "10.99.0.0/24".into(),
+    };
+    let made = Identity::registered(answer()).unwrap();
+    assert_eq!(Identity::load(&files()), Ok(Some(made)));
+    for unusable in [
+        RegisterResponse { nsk: Secret::new("AAEC".into()), ..answer() },
+        RegisterResponse { nsk: Secret::new(String::new()), ..answer() },
+        RegisterResponse { node_id: "".into(), ..answer() },
+        RegisterResponse { node_id: NODE.to_uppercase().as_str().into(), ..answer() },
+        RegisterResponse { mesh_ip: String::new(), ..answer() },
+        RegisterResponse { signing_public_key: " ".into(), ..answer() },
+    ] {
+        assert_eq!(Identity::registered(unusable), None);
+    }
+}
+
+#[test]
+fn state_summary() {
+    let key = |key: &str, version| KeySummary { key: key.into(), version };
+    let data = DataSummary {
+        key: "app/config".into(),
+        version: 2,
+        content_type: PULLED_CONTENT_TYPE.into(),
+    };
+    let metadata = [("environment", "e2e-test"), ("region", "mock-region-1")];
+    let full = StateSummary {
+        metadata: metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+        data_keys: vec![data],
+        secret_keys: vec![key("db-password", 3)],
+        report_keys: vec![key("status.mesh", 4)],
+    };
+    both("local_state.full", &full);
+    both("local_state.empty", &StateSummary::default());
+}
+
+#[test]
+fn local_entries() {
+    both(
+        "local_metadata.entry",
+        &Metadatum { key: "region".into(), value: "mock-region-1".into() },
+    );
+    let entry = DataEntry {
+        key: "app/config".into(),
+        content_type: PULLED_CONTENT_TYPE.into(),
+        payload: raw(r#""{\"log_level\":\"info\",\"max_conns\":100}""#),
+        version: 2,
+        updated_at: at("2026-01-15T10:30:00.25Z"),
+    };
+    both("local_data.entry", &entry);
+    both("local_error.missing", &LocalError { error: "not found".into() });
+}
+
+#[test]
+fn local_status() {
+    let ready = Status {
+        ready: true,
+        reason: "ready".into(),
+        node_id: Some(NODE.into()),
+        mesh_ip: Some("10.99.0.1".into()),
+        delivery_mode: "pull_only".into(),
+        last_heartbeat_age_seconds: Some(12),
+        last_pull_age_seconds: Some(0),
+        queues: Queues { executions_active: 1, executions_waiting: 2 },
+    };
+    both("local_status.ready", &ready);
+    let starting = Status {
+        reason: "not ready: not registered".into(),
+        delivery_mode: "pull_only".into(),
+        ..Status::default()
+    };
+    written("local_status.starting", &starting);
+    read("local_status.starting", &starting);
+}

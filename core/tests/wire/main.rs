@@ -1,0 +1,20 @@
+//! The wire types: the JSON door, every grammar, and golden texts taken from the specification.
+
+mod backoff;
+mod bearer;
+mod canary;
+mod differential;
+mod golden;
+mod golden_local;
+mod golden_snapshot;
+mod grammar;
+mod http;
+mod json;
+mod json_types;
+mod problem;
+mod retry_after;
+mod secret;
+#[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "the machines' own properties are not needed here")]
+mod support;
+mod timestamp;

@@ -1,0 +1,40 @@
+//! One function a fuzz target, each taking the bytes that the fuzzer or the committed corpus hands over.
+//!
+//! A target panics when a promise is broken and returns otherwise. The binaries in `fuzz_targets/` hand it to the
+//! fuzzer, `tests/replay.rs` runs every file of `corpus/` through it on stable.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod counters;
+mod decode;
+mod differential;
+mod plane;
+mod request;
+mod tree;
+
+pub use decode::{
+    bearer, decode_callback, decode_heartbeat, decode_register, decode_rotation, decode_snapshot,
+    timestamp,
+};
+pub use differential::json_differential;
+pub use plane::{plane_http, plane_statuses};
+
+/// A fuzz target by the name of its binary and of its folder in `corpus/`.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    pub name: &'static str,
+    pub run: fn(&[u8]),
+}
+
+/// Every target, in alphabetical order.
+pub const TARGETS: [Target; 9] = [
+    Target { name: "bearer", run: bearer },
+    Target { name: "decode_callback", run: decode_callback },
+    Target { name: "decode_heartbeat", run: decode_heartbeat },
+    Target { name: "decode_register", run: decode_register },
+    Target { name: "decode_rotation", run: decode_rotation },
+    Target { name: "decode_snapshot", run: decode_snapshot },
+    Target { name: "json_differential", run: json_differential },
+    Target { name: "plane_http", run: plane_http },
+    Target { name: "timestamp", run: timestamp },
+];

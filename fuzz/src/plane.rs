@@ -1,0 +1,131 @@
+//! A control plane under a sequence of requests: every answer is well-formed and every counter explains itself.
+
+use core::time::Duration;
+
+use arbitrary::Unstructured;
+use meshward_core::{
+    ids::{CallId, CorrelationId},
+    plane::{Effect, Info, Input, Listener, Plane, Settings},
+    step::Step,
+    time::{Mono, Now, Wall},
+    wire::{
+        execution::CallbackResponse,
+        http::{Body, Headers, Method, Request, Response},
+        json::decode_tolerant,
+    },
+};
+
+use crate::{
+    answer,
+    counters::{self, Counts},
+    request::{self, Learnt},
+};
+
+/// The longest sequence of requests.
+const REQUESTS_MAX: usize = 64;
+
+/// Requests drawn from the bytes meet one plane, each answer and the counters behind it are checked.
+pub fn plane_http(bytes: &[u8]) {
+    plane_statuses(bytes);
+}
+
+/// As [`plane_http`], and tells the status of each answer, so that a corpus can be seen to reach them.
+pub fn plane_statuses(bytes: &[u8]) -> Vec<u16> {
+    let mut u = Unstructured::new(bytes);
+    let mut run = Run::start();
+    let mut statuses = Vec::new();
+    while statuses.len() < REQUESTS_MAX && !u.is_empty() {
+        match run.exchange(&mut u) {
+            Ok(status) => statuses.push(status),
+            Err(_) => break,
+        }
+    }
+    statuses
+}
+
+struct Run {
+    settings: Settings,
+    plane: Plane,
+    now: Now,
+    calls: CallId,
+    learnt: Learnt,
+    /// As they were after the last request.
+    counts: Counts,
+}
+
+impl Run {
+    fn start() -> Self {
+        let mut run = Self {
+            settings: Settings {
+                problem_base_url: "https://meshward.example/problems".to_owned(),
+                header_prefix: "X-Service".to_owned(),
+                signing_public_key: "BQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQU=".to_owned(),
+                tls_certificate: "-----BEGIN CERTIFICATE-----\n".to_owned(),
+                info: Info::default(),
+            },
+            plane: Plane::default(),
+            now: Now {
+                mono: Mono::from_origin(Duration::from_secs(5)),
+                wall: Wall::from_origin(Duration::from_secs(1_800_000_000)),
+            },
+            calls: CallId::default(),
+            learnt: Learnt::default(),
+            counts: Counts::new(),
+        };
+        run.counts = counters::read(&run.ask(Listener::Main, assertions()));
+        run
+    }
+
+    fn exchange(&mut self, u: &mut Unstructured<'_>) -> arbitrary::Result<u16> {
+        let drawn = request::draw(u, self.now, &self.learnt)?;
+        let correlation = CorrelationId(u128::from(self.calls.0));
+        let response = self.ask(drawn.listener, drawn.request.clone());
+        answer::check(&self.settings, &drawn.request, correlation, &response);
+        let after = counters::read(&self.ask(Listener::Main, assertions()));
+        counters::check(&self.counts, &after, &drawn, &response);
+        self.counts = after;
+        self.learn(&response);
+        self.now = self.now.after(Duration::from_secs(1));
+        Ok(response.status)
+    }
+
+    /// Steps the plane, twice to see that it decides the same, and takes the one reply.
+    fn ask(&mut self, listener: Listener, request: Request) -> Response {
+        let call = self.calls;
+        self.calls = call.next();
+        let input = Input::Requested {
+            call,
+            listener,
+            request,
+            correlation: CorrelationId(u128::from(call.0)),
+        };
+        let plane = core::mem::take(&mut self.plane);
+        let twin = plane.clone().step(&self.settings, self.now, input.clone());
+        let step = plane.step(&self.settings, self.now, input);
+        assert_eq!(step, twin, "the same input in the same state");
+        let Step { state, mut effects } = step;
+        self.plane = state;
+        let effect = effects.pop().expect("a request is answered");
+        assert!(effects.is_empty(), "one answer to one request");
+        let Effect::Reply { call: answered, response } = effect;
+        assert_eq!(answered, call, "an answer names its question");
+        response
+    }
+
+    fn learn(&mut self, response: &Response) {
+        let answer: Result<CallbackResponse, _> = decode_tolerant(&response.body);
+        if let Ok(CallbackResponse { output_upload_url: Some(url), .. }) = answer {
+            self.learnt.upload_query = url.split_once('?').map(|(_, query)| query.to_owned());
+        }
+    }
+}
+
+fn assertions() -> Request {
+    Request {
+        method: Method::Get,
+        path: "/test/assertions".to_owned(),
+        query: None,
+        headers: Headers::new().with("host", "127.0.0.1"),
+        body: Body::EMPTY,
+    }
+}

@@ -1,0 +1,229 @@
+//! Requests drawn byte by byte, mostly ones that a node or an operator would send.
+//!
+//! Every choice takes one byte from the front, so that a corpus file can be written by hand:
+//! route, method, credential, body, and one byte of detail, in this order.
+
+use arbitrary::{Result, Unstructured};
+use meshward_core::{
+    plane::{Listener, site},
+    secret::Secret,
+    time::Now,
+    wire::{
+        bearer::Credential,
+        call::{Call, Sink, Test},
+        execution::{Callback, Execution, Output, Status},
+        grammar::{Checksum, Name, PublicKey, Uuid, base64_text},
+        heartbeat::{ConfigureHeartbeat, HeartbeatRequest, NatSummary},
+        http::{Body, Headers, Method, Request},
+        json::encode,
+        register::RegisterRequest,
+        rotation::KeyRotateRequest,
+        snapshot::Snapshot,
+        timestamp::{Spelled, Timestamp},
+    },
+};
+
+/// The longest body and path that are drawn raw.
+const RAW_MAX: usize = 255;
+
+/// A request, and the route it was drawn for unless its path was drawn raw.
+#[derive(Debug)]
+pub(crate) struct Drawn {
+    pub(crate) call: Option<Call>,
+    pub(crate) listener: Listener,
+    pub(crate) request: Request,
+}
+
+/// What earlier answers gave away.
+#[derive(Debug, Default)]
+pub(crate) struct Learnt {
+    /// The query of the last upload URL.
+    pub(crate) upload_query: Option<String>,
+}
+
+pub(crate) fn draw(u: &mut Unstructured<'_>, now: Now, learnt: &Learnt) -> Result<Drawn> {
+    let call = call(u)?;
+    let method = match u.arbitrary::<u8>()? {
+        byte @ 240.. => odd_method(byte),
+        _ => call.as_ref().map_or(Method::Get, Call::method),
+    };
+    let headers = credential(u)?;
+    let body = body(u, call.as_ref(), now)?;
+    let path = match &call {
+        Some(call) => call.path(),
+        None => format!("/{}", printable(u)?),
+    };
+    let query = match &call {
+        Some(Call::ExecOutput { .. }) => learnt.upload_query.clone(),
+        _ => None,
+    };
+    let listener = match &call {
+        Some(Call::Local(_)) => Listener::Tls,
+        _ => Listener::Main,
+    };
+    Ok(Drawn { call, listener, request: Request { method, path, query, headers, body } })
+}
+
+fn odd_method(byte: u8) -> Method {
+    [Method::Get, Method::Head, Method::Post, Method::Put, Method::Delete, Method::Other]
+        [usize::from(byte % 6)]
+}
+
+fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
+    let byte: u8 = u.arbitrary()?;
+    let node = if byte < 230 { site::NODE_ID } else { "0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0ff" };
+    let (node, execution) = (node.to_owned(), format!("run {}", byte / 21 % 3));
+    Ok(Some(match byte % 21 {
+        0 => Call::Health,
+        1 => Call::Register,
+        2 => Call::Heartbeat { node },
+        3 => Call::RotateKeys,
+        4 => Call::State { node },
+        5 | 6 => Call::Execution { node, execution },
+        7 => Call::ExecOutput { execution },
+        8 => Call::Test(Test::Bearer),
+        9 => Call::Test(Test::Assertions),
+        10 => Call::Test(Test::LastRequest { endpoint: last_endpoint(byte) }),
+        11 => Call::Test(Test::ConfigureState),
+        12 => Call::Test(Test::ConfigureHeartbeat),
+        13 => Call::Test(Test::Executions),
+        14 => Call::Test(Test::ExecOutput { execution }),
+        15 => Call::Test(Test::Info),
+        16 => Call::Test(Test::Reset),
+        17 => Call::Test(Test::TlsCert),
+        18 => return Ok(None),
+        19 => Call::Reachability { node },
+        _ => Call::Local([Sink::Metrics, Sink::Logs, Sink::Audit][usize::from(byte / 21 % 3)]),
+    }))
+}
+
+fn last_endpoint(byte: u8) -> String {
+    ["register", "heartbeat", "capabilities", "nothing"][usize::from(byte / 21 % 4)].to_owned()
+}
+
+fn credential(u: &mut Unstructured<'_>) -> Result<Headers> {
+    let good = format!("Bearer {}", node_credential().envelope(site::BEARER_ENV).expose());
+    let headers = Headers::new().with("host", "127.0.0.1");
+    Ok(match u.arbitrary::<u8>()? {
+        0..200 => headers.with("authorization", &good),
+        200..215 => headers,
+        215..225 => headers.with("authorization", &good).with("authorization", &good),
+        225..235 => headers.with("authorization", &good[..good.len() - 1]),
+        _ => headers.with("authorization", &printable(u)?),
+    })
+}
+
+fn node_credential() -> Credential {
+    Credential { node: site::NODE_UUID, key: site::node_secret_key() }
+}
+
+fn body(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<Body> {
+    let kind: u8 = u.arbitrary()?;
+    Ok(match kind {
+        0..200 => Body::Whole(template(u, call, now)?),
+        200..220 => {
+            let text = template(u, call, now)?;
+            Body::Whole(bent(u, text)?)
+        }
+        220..245 => Body::Whole(raw(u)?.to_vec()),
+        245..250 => Body::Oversized,
+        _ => Body::Unreadable,
+    })
+}
+
+/// The template with one byte changed or everything from there cut off.
+fn bent(u: &mut Unstructured<'_>, mut text: Vec<u8>) -> Result<Vec<u8>> {
+    let (at, byte): (u8, u8) = (u.arbitrary()?, u.arbitrary()?);
+    let at = usize::from(at);
+    match text.get_mut(at) {
+        Some(_) if byte == 0 => text.truncate(at),
+        Some(here) => *here = byte,
+        None => text.push(byte),
+    }
+    Ok(text)
+}
+
+/// A body that the route accepts at least in some state, its one choice made by a byte.
+fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<Vec<u8>> {
+    let choice: u8 = u.arbitrary()?;
+    Ok(match call {
+        Some(Call::Register) => encode(&registration(choice)),
+        Some(Call::Heartbeat { .. }) => encode(&heartbeat(choice, now)),
+        Some(Call::RotateKeys) => encode(&KeyRotateRequest { new_public_key: key(choice) }),
+        Some(Call::Execution { .. }) => encode(&callback(choice)),
+        Some(Call::ExecOutput { .. }) => vec![choice; usize::from(choice)],
+        Some(Call::Test(Test::ConfigureState)) => encode(&snapshot(choice, now)),
+        Some(Call::Test(Test::ConfigureHeartbeat)) => {
+            encode(&ConfigureHeartbeat { reconcile: choice & 1 == 1, rotate_keys: choice & 2 == 2 })
+        }
+        Some(Call::Local(_)) => b"[]".to_vec(),
+        Some(Call::Health | Call::State { .. } | Call::Reachability { .. } | Call::Test(_))
+        | None => Vec::new(),
+    })
+}
+
+fn key(choice: u8) -> PublicKey {
+    PublicKey::from_bytes([choice % 4 + 1; 32]).expect("the bytes are not zero")
+}
+
+fn registration(choice: u8) -> RegisterRequest {
+    let handles =
+        ["node-1", "unknown-resource", "exhausted-pool", "contended-allocator", "boom-internal"];
+    let randoms = ["aaaaaaaaaaaaaaaaaaaa", "consumedaaaaaaaaaaaa", "revokedaaaaaaaaaaaaa", "short"];
+    let token = format!("psb_dev_abc_node_{}", randoms[usize::from((choice >> 3).min(3))]);
+    RegisterRequest {
+        project_id: site::PROJECT_ID.to_owned(),
+        resource_handle: handles[usize::from(choice % 5)].to_owned(),
+        bootstrap_token: Secret::new(token),
+        nonce: Uuid::drawn([choice % 3; 16]),
+        public_key: key(choice),
+        requested_resource_id: None,
+    }
+}
+
+fn heartbeat(choice: u8, now: Now) -> HeartbeatRequest {
+    HeartbeatRequest {
+        client_now: Timestamp::from(now.wall),
+        binary_checksum: Checksum::from_bytes([choice; 32]),
+        binary_version: if choice == 255 { String::new() } else { "1.0.0".to_owned() },
+        nat_summary: NatSummary::default(),
+    }
+}
+
+fn callback(choice: u8) -> Callback {
+    let status = Status::ALL[usize::from(choice % 5)];
+    let output = Output {
+        inline: if choice & 64 == 64 { base64_text(&[choice; 8]) } else { String::new() },
+        ..Output::default()
+    };
+    Callback {
+        declared_output_bytes: (choice >= 128).then_some(i64::from(choice)),
+        exit_code: status.is_terminal().then_some(i64::from(choice)),
+        output: (choice & 64 == 64).then_some(output),
+        ..Callback::of(status)
+    }
+}
+
+fn snapshot(choice: u8, now: Now) -> Snapshot {
+    let until = now.after(core::time::Duration::from_secs(u64::from(choice)));
+    let entry = |name: u8| Execution {
+        execution_id: Name(format!("run {name}")),
+        action: Name::from("diagnostics.collect"),
+        kind: "builtin".to_owned(),
+        status: ["pending", "ack", "started", "odd"][usize::from(choice % 4)].to_owned(),
+        requested_at: Some(Spelled::from(Timestamp::from(now.wall))),
+        expires_at: Some(Spelled::from(Timestamp::from(until.wall))),
+        ..Execution::default()
+    };
+    Snapshot { executions: (0..choice % 3).map(entry).collect(), ..Snapshot::default() }
+}
+
+fn raw<'u>(u: &mut Unstructured<'u>) -> Result<&'u [u8]> {
+    let length = usize::from(u.arbitrary::<u8>()?).min(u.len()).min(RAW_MAX);
+    u.bytes(length)
+}
+
+/// Text that a header or a request line can hold.
+fn printable(u: &mut Unstructured<'_>) -> Result<String> {
+    Ok(raw(u)?.iter().map(|byte| char::from(byte % 94 + 33)).collect())
+}

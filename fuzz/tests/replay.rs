@@ -1,0 +1,87 @@
+//! The committed corpus runs through its targets on stable, without a fuzzer.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use meshward_fuzz::{TARGETS, plane_statuses};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn names(folder: &Path) -> BTreeSet<String> {
+    fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| {
+            entry
+                .expect("the folder can be read")
+                .file_name()
+                .into_string()
+                .expect("names are UTF-8")
+        })
+        .collect()
+}
+
+#[test]
+fn every_corpus_file_passes_its_target() {
+    let mut broken = Vec::new();
+    for target in TARGETS {
+        let corpus = folder("corpus").join(target.name);
+        let files = names(&corpus);
+        assert!(!files.is_empty(), "{} has no corpus", target.name);
+        for file in files {
+            let bytes = fs::read(corpus.join(&file)).unwrap();
+            let run = std::panic::catch_unwind(|| (target.run)(&bytes));
+            if run.is_err() {
+                broken.push(format!("corpus/{}/{file}", target.name));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn every_target_has_a_binary_and_a_corpus_and_none_is_left_over() {
+    let targets: BTreeSet<String> = TARGETS.iter().map(|target| target.name.to_owned()).collect();
+    let binaries: BTreeSet<String> = targets.iter().map(|target| format!("{target}.rs")).collect();
+    assert_eq!(names(&folder("corpus")), targets);
+    assert_eq!(names(&folder("fuzz_targets")), binaries);
+    let manifest = fs::read_to_string(folder("Cargo.toml")).unwrap();
+    for target in &targets {
+        assert!(manifest.contains(&format!("name = \"{target}\"")), "{target} in Cargo.toml");
+    }
+}
+
+#[test]
+fn every_target_takes_the_empty_input_and_each_single_byte() {
+    for target in TARGETS {
+        (target.run)(&[]);
+        for byte in 0..=u8::MAX {
+            (target.run)(&[byte]);
+        }
+    }
+}
+
+#[test]
+fn the_corpus_of_the_plane_meets_every_status_it_serves() {
+    let corpus = folder("corpus/plane_http");
+    let met: BTreeSet<u16> = names(&corpus)
+        .into_iter()
+        .flat_map(|file| plane_statuses(&fs::read(corpus.join(file)).unwrap()))
+        .collect();
+    let served = [200, 201, 204, 400, 401, 403, 404, 405, 409, 413, 422, 500, 503];
+    assert_eq!(met, BTreeSet::from(served));
+}
+
+#[test]
+fn the_corpus_of_the_plane_tells_these_stories() {
+    let statuses =
+        |file: &str| plane_statuses(&fs::read(folder("corpus/plane_http").join(file)).unwrap());
+    // No rotation pending, armed by the operator, completed, replayed twice, armed, replayed, completed.
+    assert_eq!(statuses("rotation"), [409, 204, 200, 200, 200, 200, 204, 200, 200]);
+    // Acknowledged, started, declared, too large, uploaded, uploaded again, read, ended.
+    assert_eq!(statuses("declare-and-upload"), [200, 200, 200, 413, 200, 409, 200, 200],);
+}

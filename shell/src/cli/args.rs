@@ -1,0 +1,85 @@
+//! The arguments.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::config::{LogFormat, LogLevel, duration};
+
+/// The Meshward node agent.
+#[derive(Debug, Parser)]
+#[command(name = "meshward", version, arg_required_else_help = true)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) global: Global,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// What every command takes, before or after its name.
+#[derive(Args, Debug)]
+pub(super) struct Global {
+    /// Configuration file [default: /etc/meshward/config.toml, which may be absent]
+    #[arg(long, short, global = true, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// Socket of the local API [default: local_api.socket_path]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(super) socket: Option<PathBuf>,
+    /// Form of what is printed
+    #[arg(long, short, global = true, value_enum, default_value_t = Output::Text)]
+    pub(super) output: Output,
+    /// Least grave log line that is written
+    #[arg(long, global = true, value_enum, value_name = "LEVEL")]
+    pub(super) log_level: Option<LogLevel>,
+    /// Form of the log on standard error
+    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    pub(super) log_format: Option<LogFormat>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Output {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run the agent in the foreground until SIGTERM or SIGINT
+    Run,
+    /// Register this node, or load its identity, and exit
+    Register,
+    /// Tell whether the agent is ready, and if not, why
+    Status {
+        /// Wait this long for it to become ready, such as 30s
+        #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+        wait: Option<Duration>,
+    },
+    /// Read the state that the control plane gave this node
+    State {
+        #[command(subcommand)]
+        part: Option<StatePart>,
+    },
+    /// Check or show the configuration
+    Config {
+        #[command(subcommand)]
+        part: ConfigPart,
+    },
+    /// Print the version
+    Version,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum StatePart {
+    /// All metadata, or one value
+    Metadata { key: Option<String> },
+    /// All data entries, or one
+    Data { key: Option<String> },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigPart {
+    /// Tell everything that is wrong
+    Check,
+    /// Print every setting with its origin; secrets are masked
+    Show,
+}

@@ -1,0 +1,95 @@
+//! `run` and `register`.
+
+use std::{error::Error, future::Future, io};
+
+use meshward_core::agent::{Exit, Purpose};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, warn};
+
+use super::{
+    Code, Failed, Outcome,
+    args::{Global, Output},
+    config, say,
+};
+use crate::{config::Config, hygiene, log, run};
+
+pub(super) fn run(global: &Global) -> Outcome {
+    match start(global, Purpose::Run)? {
+        Exit::Drained => {
+            info!("stopped");
+            Ok(Code::Done)
+        }
+        other @ (Exit::Registered { .. }
+        | Exit::Unprepared(_)
+        | Exit::Refused { .. }
+        | Exit::GaveUp { .. }
+        | Exit::Unusable { .. }) => Err(Failed::new(Code::of(&other), other.to_string())),
+    }
+}
+
+pub(super) fn register(global: &Global) -> Outcome {
+    match start(global, Purpose::Register)? {
+        Exit::Registered { node_id, mesh_ip } => say(&match global.output {
+            Output::Text => format!("node_id: {node_id}\nmesh_ip: {mesh_ip}\n"),
+            Output::Json => {
+                format!("{}\n", serde_json::json!({ "node_id": node_id, "mesh_ip": mesh_ip }))
+            }
+        }),
+        Exit::Drained => Err(Failed::new(Code::Failed, "stopped before the registration was done")),
+        other @ (Exit::Unprepared(_)
+        | Exit::Refused { .. }
+        | Exit::GaveUp { .. }
+        | Exit::Unusable { .. }) => Err(Failed::new(Code::of(&other), other.to_string())),
+    }
+}
+
+fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
+    let config = config::load(global)?.config;
+    let failed = |error: &dyn Error| Failed::new(Code::Failed, causes(error));
+    log::start(&config.log).map_err(|error| failed(&error))?;
+    if let Err(error) = hygiene::seal() {
+        warn!(%error, "core dumps of this process cannot be turned off");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| failed(&error))?;
+    runtime.block_on(until_told(&config, purpose)).map_err(|error| failed(error.as_ref()))
+}
+
+async fn until_told(config: &Config, purpose: Purpose) -> Result<Exit, Box<dyn Error>> {
+    let told = told()?;
+    Ok(run::run(config, purpose, told).await?)
+}
+
+/// Ends with the first SIGTERM or SIGINT; a SIGHUP is told to need a restart.
+fn told() -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    Ok(async move {
+        loop {
+            let name = tokio::select! {
+                _ = terminate.recv() => "SIGTERM",
+                _ = interrupt.recv() => "SIGINT",
+                _ = hangup.recv() => {
+                    warn!("SIGHUP: this version reads its configuration at the start only; restart it");
+                    continue;
+                }
+            };
+            info!(signal = name, "draining");
+            return;
+        }
+    })
+}
+
+/// An error with all its causes, innermost last.
+fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut at = error.source();
+    while let Some(cause) = at {
+        text = format!("{text}: {cause}");
+        at = cause.source();
+    }
+    text
+}

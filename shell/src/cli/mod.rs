@@ -1,0 +1,78 @@
+//! The command line: arguments, one file a command, exit codes.
+//!
+//! Specification: `decisions.md` sections 3 and 8 (exit codes, JSON output).
+
+mod args;
+mod config;
+mod daemon;
+mod exit;
+mod read;
+mod socket;
+mod status;
+
+use std::io::{self, Write as _};
+
+use clap::Parser as _;
+
+pub use exit::Code;
+
+use args::{Arguments, Command, Output};
+
+/// Reads the arguments of this process and carries out its command.
+pub fn main() -> Code {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(usage) => return exit::usage(&usage),
+    };
+    let output = arguments.global.output;
+    let done = match &arguments.command {
+        Command::Run => daemon::run(&arguments.global),
+        Command::Register => daemon::register(&arguments.global),
+        Command::Status { wait } => status::status(&arguments.global, *wait),
+        Command::State { part } => read::state(&arguments.global, part.as_ref()),
+        Command::Config { part } => config::config(&arguments.global, part),
+        Command::Version => say(concat!("meshward ", env!("CARGO_PKG_VERSION"), "\n")),
+    };
+    match done {
+        Ok(code) => code,
+        Err(failed) => {
+            complain(output, &failed.text);
+            failed.code
+        }
+    }
+}
+
+/// Why a command failed, and the exit code of that kind of failure.
+#[derive(Debug)]
+struct Failed {
+    code: Code,
+    text: String,
+}
+
+impl Failed {
+    fn new(code: Code, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+}
+
+type Outcome = Result<Code, Failed>;
+
+fn say(text: &str) -> Outcome {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        // A reader that has seen enough is no failure.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failed::new(Code::Failed, format!("cannot write to standard output: {error}")))
+        }
+        Ok(()) | Err(_) => Ok(Code::Done),
+    }
+}
+
+/// Tells what went wrong on standard error; nobody is left to tell when that is closed.
+fn complain(output: Output, text: &str) {
+    let line = match output {
+        Output::Json => serde_json::json!({ "error": text }).to_string(),
+        Output::Text => format!("meshward: {text}"),
+    };
+    let _told = writeln!(io::stderr(), "{line}");
+}

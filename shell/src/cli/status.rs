@@ -1,0 +1,63 @@
+//! `status`.
+
+use std::{
+    fmt::Write as _,
+    thread,
+    time::{Duration, Instant},
+};
+
+use meshward_core::wire::{json, local::Status};
+
+use super::{
+    Code, Failed, Outcome,
+    args::{Global, Output},
+    config, say, socket,
+};
+
+/// How often a waiting status asks again.
+const GLANCE: Duration = Duration::from_millis(200);
+
+pub(super) fn status(global: &Global, wait: Option<Duration>) -> Outcome {
+    let path = config::socket(global)?;
+    let until = Instant::now() + wait.unwrap_or_default();
+    loop {
+        let asked = socket::get(&path, "/v1/status").and_then(|answer| {
+            let status = json::decode_tolerant::<Status>(&answer.body);
+            let status = status
+                .map_err(|fault| Failed::new(Code::Failed, format!("unusable answer: {fault}")))?;
+            Ok((answer, status))
+        });
+        let ready = asked.as_ref().is_ok_and(|(_, status)| status.ready);
+        if !ready && Instant::now() < until {
+            thread::sleep(GLANCE);
+            continue;
+        }
+        let (answer, status) = asked?;
+        say(&match global.output {
+            Output::Json => String::from_utf8_lossy(&answer.body).into_owned(),
+            Output::Text => text(&status),
+        })?;
+        return Ok(if status.ready { Code::Done } else { Code::Failed });
+    }
+}
+
+fn text(status: &Status) -> String {
+    let age =
+        |age: Option<u64>| age.map_or_else(|| "never".to_owned(), |age| format!("{age} s ago"));
+    let mut out = String::new();
+    let readiness = if status.ready { "ready" } else { &status.reason };
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{readiness}");
+    let _ =
+        writeln!(out, "node:           {}", status.node_id.as_deref().unwrap_or("not registered"));
+    let _ = writeln!(out, "mesh address:   {}", status.mesh_ip.as_deref().unwrap_or("none"));
+    let _ = writeln!(out, "delivery mode:  {}", status.delivery_mode);
+    let _ = writeln!(out, "last heartbeat: {}", age(status.last_heartbeat_age_seconds));
+    let _ = writeln!(out, "last pull:      {}", age(status.last_pull_age_seconds));
+    let _ = writeln!(
+        out,
+        "executions:     {} active, {} waiting",
+        status.queues.executions_active, status.queues.executions_waiting
+    );
+    out
+}

@@ -1,0 +1,102 @@
+//! Durations as an operator writes them: `5s`, `1m30s`, `250ms`.
+
+use std::time::Duration;
+
+/// The longest duration taken; what is meant to be endless is not a duration.
+pub const DURATION_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
+
+const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+/// Reads whole numbers with the units `h`, `m`, `s` and `ms`, one or several in a row.
+///
+/// # Errors
+///
+/// The message says how a duration is written, and does not repeat the text.
+pub fn parse(text: &str) -> Result<Duration, &'static str> {
+    const FORM: &str = "must be a duration: whole numbers with the unit h, m, s or ms, such as \"5s\" or \"1m30s\"";
+    const LONG: &str = "must be a duration of at most 8784h";
+    if text.is_empty() {
+        return Err(FORM);
+    }
+    let mut total: u64 = 0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, tail) = rest.split_at(digits);
+        let letters = tail.bytes().take_while(u8::is_ascii_lowercase).count();
+        let (unit, tail) = tail.split_at(letters);
+        let scale = UNITS.iter().find(|(name, _)| *name == unit).ok_or(FORM)?.1;
+        if number.is_empty() {
+            return Err(FORM);
+        }
+        let amount = number.parse::<u64>().ok().and_then(|number| number.checked_mul(scale));
+        total = amount.and_then(|amount| total.checked_add(amount)).ok_or(LONG)?;
+        rest = tail;
+    }
+    let duration = Duration::from_millis(total);
+    if duration > DURATION_MAX { Err(LONG) } else { Ok(duration) }
+}
+
+/// Writes a duration so that [`parse`] reads it back; what is below a millisecond is dropped.
+pub fn text(duration: Duration) -> String {
+    let mut rest = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let mut text = String::new();
+    for (unit, scale) in UNITS {
+        if rest >= scale {
+            text.push_str(&format!("{}{unit}", rest / scale));
+            rest %= scale;
+        }
+    }
+    if text.is_empty() { "0s".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_unit_and_combination_is_read() {
+        let cases = [
+            ("5s", 5_000),
+            ("250ms", 250),
+            ("10m", 600_000),
+            ("2h", 7_200_000),
+            ("1m30s", 90_000),
+            ("1h2m3s4ms", 3_723_004),
+            ("0s", 0),
+            ("007s", 7_000),
+        ];
+        for (text, millis) in cases {
+            assert_eq!(parse(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bare_number_a_sign_a_fraction_and_the_like_are_refused() {
+        let refused = [
+            "", "5", "s", "-5s", "+5s", "1.5s", "5 s", " 5s", "5s ", "5S", "5d", "5us", "1m30",
+            "1e3s", "٥s", "5sec",
+        ];
+        for text in refused {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn too_long_a_duration_is_refused_without_overflow() {
+        assert_eq!(parse("8784h"), Ok(DURATION_MAX));
+        assert!(parse("8784h1ms").is_err());
+        assert!(parse("18446744073709551615h").is_err());
+        assert!(parse("18446744073709551615ms1ms").is_err());
+        assert!(parse("99999999999999999999999s").is_err());
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for millis in [0, 1, 999, 1_000, 90_000, 3_723_004, 1_048_576_000] {
+            let duration = Duration::from_millis(millis);
+            assert_eq!(parse(&text(duration)), Ok(duration));
+        }
+        assert_eq!(text(Duration::from_secs(90)), "1m30s");
+    }
+}

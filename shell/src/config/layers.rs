@@ -1,0 +1,265 @@
+//! The layers of the configuration, merged key by key: flag, environment, file, default; the first that has it wins.
+
+use std::{
+    collections::BTreeMap,
+    env, fs, io,
+    path::{Path, PathBuf},
+};
+
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::{
+    error::{ConfigError, Fault, Place},
+    nearest::nearest,
+    schema::{self, Default, KEYS, Key, VARIABLE_PREFIX},
+    value::Value,
+};
+
+/// Where the configuration is read when nothing names a file.
+pub const DEFAULT_FILE: &str = "/etc/meshward/config.toml";
+
+/// The longest configuration file, in bytes.
+const FILE_MAX: u64 = 1 << 20;
+
+/// Where values come from.
+#[derive(Clone, Debug, std::default::Default, PartialEq, Eq)]
+pub struct Sources {
+    pub file: Option<File>,
+    /// Names and values of environment variables.
+    pub environment: Vec<(String, String)>,
+    /// The flag, the key it sets, and its value.
+    pub flags: Vec<(&'static str, &'static str, String)>,
+}
+
+/// A configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    pub path: PathBuf,
+    /// Whether somebody named it; the default one may be absent.
+    pub named: bool,
+}
+
+impl Sources {
+    /// Nothing but a named file.
+    pub fn file_only(path: &Path) -> Self {
+        Self { file: Some(File { path: path.into(), named: true }), ..Self::default() }
+    }
+
+    /// The named or the default file, and the environment of this process.
+    pub fn of_process(named: Option<PathBuf>) -> Self {
+        let named = named.or_else(|| {
+            env::var_os("MESHWARD_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from)
+        });
+        let file = match named {
+            Some(path) => File { path, named: true },
+            None => File { path: DEFAULT_FILE.into(), named: false },
+        };
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+        };
+        let environment =
+            env::vars_os().filter_map(text).filter(|(name, _)| name.starts_with(VARIABLE_PREFIX));
+        Self { file: Some(file), environment: environment.collect(), flags: Vec::new() }
+    }
+}
+
+/// A value and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) value: Option<Value>,
+    pub(super) place: Place,
+}
+
+/// Every key with its value, and all that is wrong with single ones.
+#[derive(Debug, std::default::Default)]
+pub(super) struct Merged {
+    pub(super) held: BTreeMap<&'static str, Held>,
+    pub(super) faults: Vec<ConfigError>,
+}
+
+impl Merged {
+    pub(super) fn read(sources: &Sources) -> Self {
+        let mut merged = Self::default();
+        for (flag, key, text) in &sources.flags {
+            merged.text(key, text, Place::Flag(flag));
+        }
+        for (name, text) in &sources.environment {
+            merged.variable(name, text);
+        }
+        if let Some(file) = &sources.file {
+            merged.file(file);
+        }
+        for key in KEYS {
+            merged.fill(key);
+        }
+        merged
+    }
+
+    fn variable(&mut self, name: &str, text: &str) {
+        let place = Place::Environment(name.to_owned());
+        if name == "MESHWARD_LOG_LEVEL" {
+            return self.text("log.level", text, place);
+        }
+        if name == "MESHWARD_SOCKET" {
+            return self.text("local_api.socket_path", text, place);
+        }
+        match KEYS.iter().find(|key| key.variable() == name) {
+            Some(key) => self.text(key.path, text, place),
+            None if name.contains("__") => {
+                self.fault(place, None, unknown("variable", name, variables()))
+            }
+            None => {}
+        }
+    }
+
+    fn file(&mut self, file: &File) {
+        let whole = |line| Place::File { path: file.path.clone(), line };
+        let text = match read(&file.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !file.named => return,
+            Err(error) => {
+                return self.fault(
+                    whole(None),
+                    None,
+                    Fault::File(format!("cannot read it: {error}")),
+                );
+            }
+        };
+        let (table, faults) = DeTable::parse_recoverable(&text);
+        for fault in &faults {
+            let line = fault.span().map(|span| line(&text, span.start));
+            self.fault(whole(line), None, Fault::File(NOT_TOML.to_owned()));
+        }
+        if faults.is_empty() {
+            self.table("", table.get_ref(), &|at| whole(Some(line(&text, at))));
+        }
+    }
+
+    fn table(&mut self, section: &str, table: &DeTable<'_>, place: &dyn Fn(usize) -> Place) {
+        for (name, value) in table {
+            let path = if section.is_empty() {
+                name.get_ref().to_string()
+            } else {
+                format!("{section}.{}", name.get_ref())
+            };
+            self.member(&path, (name.span().start, value), place);
+        }
+    }
+
+    fn member(
+        &mut self,
+        path: &str,
+        (at, value): (usize, &Spanned<DeValue<'_>>),
+        place: &dyn Fn(usize) -> Place,
+    ) {
+        match (schema::find(path), value.get_ref()) {
+            (Some(key), given) => self.hold(key, key.kind.take_toml(given), place(at)),
+            (None, DeValue::Table(table)) if schema::is_section(path) => {
+                self.table(path, table, place)
+            }
+            (None, _) if schema::is_section(path) => {
+                self.fault(
+                    place(at),
+                    Some(path),
+                    Fault::Broken("must be a section: [section] and its keys below".into()),
+                );
+            }
+            (None, _) => self.fault(
+                place(at),
+                None,
+                unknown("key", path, KEYS.iter().map(|key| key.path.to_owned())),
+            ),
+        }
+    }
+
+    fn text(&mut self, path: &str, text: &str, place: Place) {
+        if let Some(key) = schema::find(path) {
+            self.hold(key, key.kind.take_text(text), place);
+        }
+    }
+
+    /// Takes a value unless an earlier layer has one; a broken one is told all the same.
+    fn hold(&mut self, key: &Key, value: Result<Value, String>, place: Place) {
+        let blank = value.as_ref().is_ok_and(Value::is_blank) && key.optional;
+        let judged = value.and_then(|value| {
+            if blank { Ok(None) } else { key.kind.check(&value).map(|()| Some(value)) }
+        });
+        match judged {
+            Ok(value) => drop(self.held.entry(key.path).or_insert(Held { value, place })),
+            Err(rule) => {
+                self.held.entry(key.path).or_insert(Held { value: None, place: place.clone() });
+                self.fault(place, Some(key.path), Fault::Broken(rule));
+            }
+        }
+    }
+
+    /// Puts the default where no layer had a value.
+    fn fill(&mut self, key: &Key) {
+        if self.held.contains_key(key.path) {
+            return;
+        }
+        let value = match key.default {
+            Default::Absent => None,
+            Default::Flag(flag) => Some(Value::Flag(flag)),
+            Default::Integer(number) => Some(Value::Integer(number)),
+            Default::List(entries) => {
+                Some(Value::List(entries.iter().map(|&entry| entry.to_owned()).collect()))
+            }
+            Default::Required => {
+                let needed = format!("must be set: in the file, or as {}", key.variable());
+                self.fault(Place::Nowhere, Some(key.path), Fault::Unset(needed));
+                None
+            }
+            Default::InRunDir(name) => Some(Value::Text(self.in_run_dir(name))),
+            Default::Text(text) => key.kind.take_text(text).ok(),
+        };
+        self.held.insert(key.path, Held { value, place: Place::Nowhere });
+    }
+
+    fn in_run_dir(&self, name: &str) -> String {
+        match self.held.get("node.run_dir").and_then(|held| held.value.as_ref()) {
+            Some(Value::Text(dir)) => format!("{}/{name}", dir.trim_end_matches('/')),
+            _ => name.to_owned(),
+        }
+    }
+
+    pub(super) fn fault(&mut self, place: Place, key: Option<&str>, fault: Fault) {
+        self.faults.push(ConfigError { place, key: key.map(str::to_owned), fault });
+    }
+}
+
+/// A TOML error would repeat the line, which may hold a secret.
+const NOT_TOML: &str =
+    "not valid TOML here: look for a missing quote, bracket or \"=\", or a name that stands twice";
+
+fn read(path: &Path) -> io::Result<String> {
+    use io::Read as _;
+    let mut text = String::new();
+    let mut file = fs::File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    io::Read::by_ref(&mut file).take(FILE_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_MAX {
+        Err(io::Error::other("it is larger than 1 MiB"))
+    } else {
+        Ok(text)
+    }
+}
+
+fn line(text: &str, at: usize) -> usize {
+    1 + text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count()
+}
+
+fn variables() -> impl Iterator<Item = String> {
+    KEYS.iter().map(Key::variable)
+}
+
+fn unknown(what: &str, name: &str, known: impl Iterator<Item = String>) -> Fault {
+    let hint =
+        nearest(name, known).map(|known| format!("; did you mean {known}?")).unwrap_or_default();
+    Fault::Unknown(format!("unknown {what} {}{hint}", name.escape_debug()))
+}

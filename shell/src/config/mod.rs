@@ -1,0 +1,25 @@
+//! The configuration: file, environment and flags become one checked [`Config`], or the list of all that is wrong.
+//!
+//! Every key stands once, with its kind, default and rule, in `schema.rs`. Precedence: flag, environment, file, default.
+
+mod build;
+pub mod duration;
+mod error;
+mod forms;
+mod layers;
+mod listen;
+mod nearest;
+mod schema;
+mod settings;
+pub mod show;
+mod value;
+
+pub use build::Loaded;
+pub use error::{ConfigError, Fault, Place};
+pub use layers::{DEFAULT_FILE, File, Sources};
+pub use listen::ListenAddress;
+pub use settings::{
+    Actions, Audit, Backend, Config, ControlPlane, Health, Heartbeat, Integrity, LocalApi,
+    LocalEndpoint, Log, LogFormat, LogLevel, Logs, Nat, Node, Pipeline, Policy, Reconcile,
+    Registration, Sessions, Tunnel,
+};

@@ -1,0 +1,149 @@
+//! Carries out the agent's effects; decides nothing.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use meshward_core::{
+    agent::{Captured, Cause, Effect, Ending, Input, Level, Notice, Order, OrderKind, Run, Stored},
+    ids::{CallId, ExecutionId},
+    wire::http::{Request, Response},
+};
+use tokio::sync::{mpsc, oneshot};
+use tracing::{debug, error, info, warn};
+
+use crate::{
+    actions, chance, client::Client, drive::Outcome, local::Asked,
+    registration::RegistrationSources, store::Store,
+};
+
+/// The hands of one agent.
+#[derive(Debug)]
+pub(crate) struct Performer {
+    store: Arc<Mutex<Store>>,
+    client: Client,
+    sources: RegistrationSources,
+    facts: mpsc::Sender<Input>,
+    runs: BTreeMap<ExecutionId, oneshot::Sender<()>>,
+    askers: BTreeMap<CallId, oneshot::Sender<Response>>,
+    last_asked: CallId,
+}
+
+impl Performer {
+    pub(crate) fn new(
+        store: Store,
+        client: Client,
+        sources: RegistrationSources,
+        facts: mpsc::Sender<Input>,
+    ) -> Self {
+        Self {
+            store: Arc::new(Mutex::new(store)),
+            client,
+            sources,
+            facts,
+            runs: BTreeMap::new(),
+            askers: BTreeMap::new(),
+            last_asked: CallId::default(),
+        }
+    }
+
+    /// Notes who asked, and makes it a fact.
+    pub(crate) fn take_in(&mut self, asked: Asked) -> Input {
+        self.last_asked = self.last_asked.next();
+        self.askers.insert(self.last_asked, asked.reply);
+        Input::Asked { call: self.last_asked, door: asked.door, request: asked.request }
+    }
+
+    /// Carries out one effect; what takes long is begun and answered through the inbox.
+    pub(crate) async fn perform(&mut self, effect: Effect) -> Outcome {
+        match effect {
+            Effect::Gather => return self.gather().await,
+            Effect::Store(order) => return self.store(order).await,
+            Effect::Send { call, request, timeout } => self.send(call, request, timeout),
+            Effect::Run { execution, run } => self.run(execution, run),
+            Effect::Cancel { execution } => drop(self.runs.remove(&execution)),
+            Effect::Reply { call, response } => self.reply(call, response),
+            Effect::Tell(notice) => tell(&notice),
+            Effect::Exit(exit) => return Outcome::Exited(exit),
+        }
+        Outcome::Begun
+    }
+
+    async fn gather(&self) -> Outcome {
+        match chance::uuid() {
+            Ok(nonce) => {
+                Outcome::Known(Input::Gathered(Box::new(self.sources.gather(nonce).await)))
+            }
+            Err(error) => Outcome::Known(Input::Stored(Stored::Failed {
+                order: OrderKind::MakeKey,
+                jitter: chance::jitter(),
+                reason: format!("no random bytes: {error}"),
+            })),
+        }
+    }
+
+    /// Finished before the next effect is begun, on a thread that may block.
+    async fn store(&self, order: Order) -> Outcome {
+        let kind = order.kind();
+        let store = Arc::clone(&self.store);
+        let done = tokio::task::spawn_blocking(move || {
+            store.lock().unwrap_or_else(PoisonError::into_inner).carry_out(order)
+        });
+        let stored = done.await.unwrap_or_else(|broken| Stored::Failed {
+            order: kind,
+            jitter: chance::jitter(),
+            reason: broken.to_string(),
+        });
+        Outcome::Known(Input::Stored(stored))
+    }
+
+    fn send(&self, call: CallId, request: Request, timeout: std::time::Duration) {
+        let (client, facts) = (self.client.clone(), self.facts.clone());
+        tokio::spawn(async move {
+            let (answer, cause) = client.send(request, timeout).await;
+            if let Some(cause) = cause {
+                debug!(?call, cause, "call failed");
+            }
+            // A closed inbox means that the agent has ended and wants no answer.
+            let _ = facts.send(Input::Answered { call, answer, jitter: chance::jitter() }).await;
+        });
+    }
+
+    fn run(&mut self, execution: ExecutionId, run: Run) {
+        let (cancel, cancelled) = oneshot::channel();
+        self.runs.retain(|_, running| !running.is_closed());
+        self.runs.insert(execution.clone(), cancel);
+        let facts = self.facts.clone();
+        tokio::spawn(async move {
+            let task = tokio::spawn(actions::run(run, cancelled));
+            let ending = task.await.unwrap_or_else(|broken| broke(&broken.to_string()));
+            let _ = facts.send(Input::Finished { execution, ending }).await;
+        });
+    }
+
+    fn reply(&mut self, call: CallId, response: Response) {
+        if let Some(asker) = self.askers.remove(&call) {
+            // An asker that has gone needs no answer.
+            let _ = asker.send(response);
+        }
+    }
+}
+
+/// An action that panicked ends its run and nothing else.
+fn broke(reason: &str) -> Ending {
+    Ending {
+        cause: Cause::Broken(format!("the action broke down: {reason}")),
+        stdout: Captured::default(),
+        stderr: Captured::default(),
+    }
+}
+
+fn tell(notice: &Notice) {
+    match notice.level {
+        Level::Error => error!("{notice}"),
+        Level::Warn => warn!("{notice}"),
+        Level::Info => info!("{notice}"),
+        Level::Debug => debug!("{notice}"),
+    }
+}

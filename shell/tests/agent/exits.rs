@@ -1,0 +1,103 @@
+//! Starts that fail: a clear message each, its exit code, and nothing lost.
+
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _};
+
+use crate::node::{Node, counter, fixture, text, until};
+
+/// A port that nobody listens on.
+const NOBODY: &str = "http://127.0.0.1:9";
+
+fn refused(node: &Node, arguments: &[&str], code: i32, words: &[&str]) {
+    let output = node.run(arguments);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{told}");
+    for word in words {
+        assert!(told.contains(word), "{word:?} is missing in {told:?}");
+    }
+}
+
+#[test]
+fn a_control_plane_that_is_down_is_retried_for_the_window_and_then_told() {
+    let node = Node::new(NOBODY, "");
+    let config = fs::read_to_string(node.path("config.toml")).unwrap();
+    let config =
+        config.replace("[registration]\n", "[registration]\nmax_retry_duration = \"2s\"\n");
+    fs::write(node.path("config.toml"), config).unwrap();
+    refused(&node, &["register"], 1, &["registration gave up", "cannot be reached"]);
+    assert!(node.path("token").exists(), "the token is kept");
+    assert!(!node.data("identity.json").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_refusal_of_the_control_plane_is_exit_4_with_its_code() {
+    let plane = fixture().await;
+    let node = Node::new(&plane.url(), "");
+    fs::write(node.path("token"), "psb_dev_test_node_aaaaaaaaaaaaaconsumed").unwrap();
+    refused(&node, &["register"], 4, &["403", "token_consumed"]);
+    assert!(node.path("token").exists());
+    assert_eq!(counter(&plane, "registration_count"), 1, "it is not tried again");
+}
+
+#[test]
+fn what_a_registration_lacks_is_named() {
+    let node = Node::new(NOBODY, "");
+    fs::remove_file(node.path("token")).unwrap();
+    refused(
+        &node,
+        &["register"],
+        1,
+        &["no bootstrap token", "registration.token_value", "AGENT_BOOTSTRAP_TOKEN"],
+    );
+    fs::write(node.path("token"), "with\ttab inside").unwrap();
+    refused(&node, &["register"], 1, &["printable ASCII"]);
+    fs::write(node.path("token"), "token").unwrap();
+    let config = fs::read_to_string(node.path("config.toml")).unwrap();
+    fs::write(node.path("config.toml"), config.replace("resource_handle = \"node-1\"\n", ""))
+        .unwrap();
+    refused(&node, &["register"], 1, &["registration.resource_handle"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_second_agent_on_the_same_directory_is_told_who_has_it() {
+    let plane = fixture().await;
+    let node = Node::new(&plane.url(), "[health]\nenabled = false\n");
+    let _first = node.start();
+    until("the first is registered", || node.data("identity.json").exists()).await;
+    refused(&node, &["run"], 1, &["another agent", "node.data_dir"]);
+}
+
+#[test]
+fn a_busy_port_is_named_with_its_key() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let node = Node::new(NOBODY, &format!("[health]\nlisten = {address:?}\n"));
+    refused(&node, &["run"], 1, &[&address, "health.listen"]);
+}
+
+#[test]
+fn a_directory_that_others_can_enter_is_refused_with_the_mend() {
+    let node = Node::new(NOBODY, "");
+    fs::create_dir(node.path("data")).unwrap();
+    fs::set_permissions(node.path("data"), fs::Permissions::from_mode(0o755)).unwrap();
+    refused(&node, &["register"], 1, &["chmod 700"]);
+}
+
+#[test]
+fn something_in_the_way_of_the_socket_is_not_removed() {
+    let node = Node::new(NOBODY, "[health]\nenabled = false\n");
+    fs::create_dir(node.path("run")).unwrap();
+    fs::write(node.path("run/api.sock"), "mine").unwrap();
+    refused(&node, &["run"], 1, &["local_api.socket_path", "no socket"]);
+    assert_eq!(fs::read_to_string(node.path("run/api.sock")).unwrap(), "mine");
+}
+
+#[test]
+fn a_client_without_an_agent_is_exit_5_and_bad_usage_exit_2() {
+    let node = Node::new(NOBODY, "");
+    refused(&node, &["status"], 5, &["no agent on the socket", "--socket"]);
+    refused(&node, &["state", "metadata"], 5, &["api.sock"]);
+    refused(&node, &["frobnicate"], 2, &["frobnicate"]);
+    refused(&node, &["--output", "xml", "status"], 2, &["xml"]);
+    let version = node.run(&["version"]);
+    assert_eq!(text(&version.stdout), format!("meshward {}\n", env!("CARGO_PKG_VERSION")));
+}

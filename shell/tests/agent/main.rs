@@ -1,0 +1,10 @@
+//! The agent's binary against the fixture over real HTTP, with real files, sockets and signals.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+
+mod config;
+mod crash;
+mod exits;
+mod local;
+mod node;
+mod work;
