@@ -72,13 +72,7 @@ fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), ClientError> {
 pub(super) fn is_about_time(error: &(dyn Error + 'static)) -> bool {
     let mut at = Some(error);
     while let Some(error) = at {
-        // An io::Error does not name what it wraps as its source.
-        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        let refused = match wrapped {
-            Some(wrapped) => wrapped.downcast_ref::<rustls::Error>(),
-            None => error.downcast_ref::<rustls::Error>(),
-        };
-        if let Some(rustls::Error::InvalidCertificate(cause)) = refused {
+        if let Some(rustls::Error::InvalidCertificate(cause)) = error.downcast_ref() {
             return matches!(
                 cause,
                 CertificateError::Expired
@@ -87,7 +81,12 @@ pub(super) fn is_about_time(error: &(dyn Error + 'static)) -> bool {
                     | CertificateError::NotValidYetContext { .. }
             );
         }
-        at = error.source();
+        // An io::Error does not name what it wraps as its source.
+        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        at = match wrapped {
+            Some(wrapped) => Some(wrapped),
+            None => error.source(),
+        };
     }
     false
 }

@@ -5,12 +5,9 @@
 mod health;
 mod serve;
 mod socket;
+mod stall;
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use meshward_core::{
     agent::Door,
@@ -49,12 +46,16 @@ pub enum ListenError {
         "cannot listen on {address} (health.listen): free the port, or set health.listen to another address"
     )]
     Health { address: String, source: io::Error },
-    #[error("cannot listen on the socket {} (local_api.socket_path)", .path.display())]
-    Socket { path: PathBuf, source: io::Error },
-    #[error("{} is in the way of the local API and is no socket: move it, or set local_api.socket_path", .0.display())]
+    #[error("local_api.socket_path: cannot {doing} {}", .path.display())]
+    Socket { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error("local_api.socket_path {} must be the path of a file, of at most {} bytes", .0.display(), socket::PATH_MAX)]
+    SocketPath(PathBuf),
+    #[error("{} is in the way of the local API and is no socket of this user: move it, or set local_api.socket_path", .0.display())]
     NoSocket(PathBuf),
     #[error("another program answers on the socket {}: stop it, or set local_api.socket_path", .0.display())]
     SocketInUse(PathBuf),
+    #[error("another agent is just starting on the socket {}: try again, or set local_api.socket_path", .0.display())]
+    SocketContended(PathBuf),
 }
 
 /// The open listeners.
@@ -62,12 +63,19 @@ pub enum ListenError {
 pub struct Listeners {
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
-    socket: Option<PathBuf>,
+    /// Removed when it is dropped.
+    socket: Option<socket::Name>,
+    health: Option<SocketAddr>,
 }
 
 impl Listeners {
     pub fn none() -> Self {
-        Self { stop: watch::Sender::new(false), tasks: JoinSet::new(), socket: None }
+        Self { stop: watch::Sender::new(false), tasks: JoinSet::new(), socket: None, health: None }
+    }
+
+    /// Where the health listener is, with the port that it was given.
+    pub const fn health(&self) -> Option<SocketAddr> {
+        self.health
     }
 
     /// Stops accepting, waits a while for open requests, and removes the socket.
@@ -76,9 +84,6 @@ impl Listeners {
         let ended = async { while self.tasks.join_next().await.is_some() {} };
         // What is still open then is cut when the tasks are dropped.
         let _ = tokio::time::timeout(patience, ended).await;
-        if let Some(path) = &self.socket {
-            forget(path);
-        }
     }
 }
 
@@ -90,20 +95,13 @@ pub async fn listen(
     let mut listeners = Listeners::none();
     if let Some(address) = &addresses.health {
         let listener = health::bind(address).await?;
+        listeners.health = listener.local_addr().ok();
         let stopped = listeners.stop.subscribe();
         listeners.tasks.spawn(serve::listener(listener, health::LIMITS, asked.clone(), stopped));
     }
-    let listener = socket::bind(&addresses.socket)?;
-    listeners.socket = Some(addresses.socket.clone());
+    let (listener, name) = socket::bind(&addresses.socket)?;
+    listeners.socket = Some(name);
     let stopped = listeners.stop.subscribe();
     listeners.tasks.spawn(serve::listener(listener, socket::LIMITS, asked, stopped));
     Ok(listeners)
-}
-
-fn forget(path: &Path) {
-    match std::fs::remove_file(path) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => tracing::warn!(path = %path.display(), %error, "the socket is left behind"),
-    }
 }

@@ -21,9 +21,9 @@ use tokio::{
     sync::{Semaphore, mpsc, oneshot, watch},
     task::JoinSet,
 };
-use tracing::debug;
+use tracing::{debug, warn};
 
-use super::Asked;
+use super::{Asked, stall::Stalling};
 
 /// What a listener allows.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +33,12 @@ pub(super) struct Limits {
     pub(super) connections_max: usize,
     /// From the first byte of a head to its last.
     pub(super) head: Duration,
-    /// From the end of a head to the end of the answer.
-    pub(super) request: Duration,
+    /// From the end of a head to the end of the body.
+    pub(super) body: Duration,
+    /// What the agent may take to answer.
+    pub(super) answer: Duration,
+    /// How long the peer may leave an answer untaken.
+    pub(super) write: Duration,
     pub(super) head_bytes_max: usize,
     pub(super) body_bytes_max: usize,
     pub(super) keep_alive: bool,
@@ -93,11 +97,13 @@ pub(super) async fn listener(
                 debug!(door = ?limits.door, "no room for another connection; it is closed")
             }
             (Err(error), _) => {
-                debug!(%error, door = ?limits.door, "cannot accept");
+                warn!(%error, door = ?limits.door, "a local connection cannot be accepted");
                 tokio::time::sleep(ACCEPT_REST).await;
             }
         }
     }
+    // Whoever comes now is refused instead of being left waiting.
+    drop(listener);
     while connections.join_next().await.is_some() {}
 }
 
@@ -122,7 +128,7 @@ async fn connection(
         .header_read_timeout(limits.head)
         .max_buf_size(limits.head_bytes_max.max(HYPER_BUFFER_MIN))
         .keep_alive(limits.keep_alive)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Stalling::new(stream, limits.write)), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
@@ -144,23 +150,28 @@ async fn answer(
     limits: Limits,
     asked: mpsc::Sender<Asked>,
 ) -> HttpResponse<Full<Bytes>> {
-    match tokio::time::timeout(limits.request, ask(request, limits, asked)).await {
-        Ok(Some(response)) => written(response),
-        Ok(None) => status(StatusCode::SERVICE_UNAVAILABLE),
-        Err(_) => status(StatusCode::REQUEST_TIMEOUT),
-    }
+    let request = read(request, limits).await;
+    let answered = tokio::time::timeout(limits.answer, ask(request, limits.door, asked)).await;
+    written(answered.ok().flatten().unwrap_or_else(|| busy(limits.door)))
 }
 
 /// `None` when the agent has stopped.
-async fn ask(
-    request: HttpRequest<Incoming>,
-    limits: Limits,
-    asked: mpsc::Sender<Asked>,
-) -> Option<Response> {
-    let request = read(request, limits).await;
+async fn ask(request: Request, door: Door, asked: mpsc::Sender<Asked>) -> Option<Response> {
     let (reply, answered) = oneshot::channel();
-    asked.send(Asked { door: limits.door, request, reply }).await.ok()?;
+    asked.send(Asked { door, request, reply }).await.ok()?;
     answered.await.ok()
+}
+
+/// What a peer is told while the agent cannot answer.
+fn busy(door: Door) -> Response {
+    match door {
+        Door::Health => Response {
+            status: 503,
+            headers: Headers::new().with("content-type", "text/plain; charset=utf-8"),
+            body: b"not ready: agent busy\n".to_vec(),
+        },
+        Door::Socket => Response::json(503, br#"{"error":"agent busy"}"#.to_vec()),
+    }
 }
 
 async fn read(request: HttpRequest<Incoming>, limits: Limits) -> Request {
@@ -169,10 +180,11 @@ async fn read(request: HttpRequest<Incoming>, limits: Limits) -> Request {
     for (name, value) in &head.headers {
         headers.push(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
     }
-    let body = match Limited::new(body, limits.body_bytes_max).collect().await {
-        Ok(whole) => Body::Whole(whole.to_bytes().into()),
-        Err(error) if error.is::<LengthLimitError>() => Body::Oversized,
-        Err(_) => Body::Unreadable,
+    let whole = Limited::new(body, limits.body_bytes_max).collect();
+    let body = match tokio::time::timeout(limits.body, whole).await {
+        Ok(Ok(whole)) => Body::Whole(whole.to_bytes().into()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Body::Oversized,
+        Ok(Err(_)) | Err(_) => Body::Unreadable,
     };
     Request {
         method: Method::parse(head.method.as_str()),
@@ -195,10 +207,4 @@ fn written(response: Response) -> HttpResponse<Full<Bytes>> {
         }
     }
     written
-}
-
-fn status(status: StatusCode) -> HttpResponse<Full<Bytes>> {
-    let mut response = HttpResponse::new(Full::default());
-    *response.status_mut() = status;
-    response
 }

@@ -1,19 +1,30 @@
-//! The Unix socket of the node-local API, created without a moment in which it is open to others.
+//! The Unix socket of the node: made where nobody else can reach, given its owner and mode, then moved into place.
 //!
-//! Specification: "Authentication" of the node agent, rule 2.
+//! Specification: "Authentication", 2.
 
 use std::{
-    fs, io,
-    os::unix::fs::{FileTypeExt, PermissionsExt},
+    fs::{self, DirBuilder, File, Metadata, Permissions},
+    io,
+    os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use meshward_core::agent::Door;
+use rustix::{
+    fs::FlockOperation,
+    net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType},
+};
 use tokio::net::UnixListener;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use super::{ListenError, serve::Limits};
+
+/// The longest path of a socket, in bytes.
+pub(super) const PATH_MAX: usize = 107;
+
+/// The longest file of groups that is read, in bytes.
+const GROUPS_MAX: u64 = 4 * 1024 * 1024;
 
 /// The group whose members may open the socket.
 const GROUP: &str = "meshward";
@@ -22,97 +33,199 @@ pub(super) const LIMITS: Limits = Limits {
     door: Door::Socket,
     connections_max: 1024,
     head: Duration::from_secs(5),
-    request: Duration::from_secs(30),
+    body: Duration::from_secs(10),
+    answer: Duration::from_secs(30),
+    write: Duration::from_secs(10),
     head_bytes_max: 16 * 1024,
     body_bytes_max: 64 * 1024,
     keep_alive: true,
 };
 
-/// The longest `/etc/group` that is read.
-const GROUP_FILE_MAX: u64 = 1 << 20;
-
-/// Binds under another name in a folder of its own, sets owner and mode, and only then moves the socket into place.
-pub(super) fn bind(path: &Path) -> Result<UnixListener, ListenError> {
-    let failed = |source| ListenError::Socket { path: path.into(), source };
-    clear(path)?;
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or_else(|| Path::new("."));
-    fs::create_dir_all(parent).map_err(failed)?;
-    let nest = Nest::make(parent).map_err(failed)?;
-    let draft = nest.0.join("s");
-    let listener = UnixListener::bind(&draft).map_err(failed)?;
-    admit(&draft).map_err(failed)?;
-    fs::rename(&draft, path).map_err(failed)?;
-    info!(path = %path.display(), "local API open");
-    Ok(listener)
+/// The name of an open socket in the file system.
+#[derive(Debug)]
+pub(super) struct Name {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
 }
 
-/// A folder that only this user can enter, removed when dropped.
-struct Nest(PathBuf);
-
-impl Nest {
-    fn make(parent: &Path) -> io::Result<Self> {
-        use std::os::unix::fs::DirBuilderExt as _;
-        let path = parent.join(format!(".api-{}", std::process::id()));
-        // What an agent of the same number left when it was killed.
-        let _ = fs::remove_dir_all(&path);
-        fs::DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Nest {
+impl Drop for Name {
+    /// Removes the name unless it is another's by now.
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
-            debug!(%error, "a temporary folder is left behind");
+        let ours = fs::symlink_metadata(&self.path)
+            .is_ok_and(|found| found.dev() == self.device && found.ino() == self.inode);
+        if ours && let Err(error) = fs::remove_file(&self.path) {
+            warn!("cannot remove {}: {error}", self.path.display());
         }
     }
 }
 
-/// Removes a socket that nobody answers on; only a refused connection proves that.
-fn clear(path: &Path) -> Result<(), ListenError> {
-    let failed = |source| ListenError::Socket { path: path.into(), source };
-    let kind = match fs::symlink_metadata(path) {
+trait Context<T> {
+    fn doing(self, doing: &'static str, path: &Path) -> Result<T, ListenError>;
+}
+
+impl<T> Context<T> for io::Result<T> {
+    fn doing(self, doing: &'static str, path: &Path) -> Result<T, ListenError> {
+        self.map_err(|source| ListenError::Socket { doing, path: path.to_owned(), source })
+    }
+}
+
+/// Opens the socket in the place of one that nobody listens on any more.
+pub(super) fn bind(path: &Path) -> Result<(UnixListener, Name), ListenError> {
+    let folder = match path.parent() {
+        Some(folder) if fits(path) => folder,
+        Some(_) | None => return Err(ListenError::SocketPath(path.to_owned())),
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    create(folder)?;
+    // Held while the old socket is judged and replaced, so that of two starting agents one sees the other.
+    let turn = File::open(folder).doing("open", folder)?;
+    rustix::fs::flock(&turn, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| ListenError::SocketContended(path.to_owned()))?;
+    require_vacant(path)?;
+    let hidden = Hidden::create(folder)?;
+    let draft = hidden.path.join("s");
+    if !fits(&draft) {
+        return Err(ListenError::SocketPath(path.to_owned()));
+    }
+    let listener = UnixListener::bind(&draft).doing("open", &draft)?;
+    admit(&draft, GROUP)?;
+    let found = fs::symlink_metadata(&draft).doing("look at", &draft)?;
+    fs::rename(&draft, path).doing("create", path)?;
+    info!(path = %path.display(), "local API open");
+    Ok((listener, Name { path: path.to_owned(), device: found.dev(), inode: found.ino() }))
+}
+
+fn fits(path: &Path) -> bool {
+    path.as_os_str().len() <= PATH_MAX
+}
+
+fn create(folder: &Path) -> Result<(), ListenError> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder).doing("create", folder)?;
+    fs::set_permissions(folder, Permissions::from_mode(0o755)).doing("set the mode of", folder)
+}
+
+/// Only a refused connection proves that nobody listens: any other failure may be a busy agent.
+fn require_vacant(path: &Path) -> Result<(), ListenError> {
+    let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        found => found.map_err(failed)?.file_type(),
+        found => found.doing("look at", path)?,
     };
-    if !kind.is_socket() {
-        return Err(ListenError::NoSocket(path.into()));
+    if !is_ours(&found) {
+        return Err(ListenError::NoSocket(path.to_owned()));
     }
-    match std::os::unix::net::UnixStream::connect(path) {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(failed)
+    match connect(path).map_err(io::Error::from) {
+        Ok(()) => Err(ListenError::SocketInUse(path.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+        // The queue of a busy agent is full.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Err(ListenError::SocketInUse(path.to_owned()))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(failed(error)),
-        Ok(_) => Err(ListenError::SocketInUse(path.into())),
+        Err(error) => Err(error).doing("tell whether an agent listens on", path),
     }
 }
 
-/// Mode 0660 for the agent's group where it exists and can be given the socket, else 0600.
-fn admit(socket: &Path) -> io::Result<()> {
-    let mode = match group(GROUP) {
-        Some(id) => match std::os::unix::fs::chown(socket, None, Some(id)) {
-            Ok(()) => 0o660,
-            Err(error) => {
-                warn!(%error, "the socket cannot be given to the group {GROUP}; only its owner may open it");
-                0o600
-            }
-        },
-        None => 0o600,
-    };
-    fs::set_permissions(socket, fs::Permissions::from_mode(mode))
+/// Connects without waiting for a place in a full queue.
+fn connect(path: &Path) -> rustix::io::Result<()> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)
 }
 
-/// The number of a group of this machine.
-fn group(name: &str) -> Option<u32> {
-    use io::Read as _;
+fn is_ours(found: &Metadata) -> bool {
+    found.file_type().is_socket() && found.uid() == rustix::process::geteuid().as_raw()
+}
+
+/// A folder that only its owner can enter, named after the process; removed when dropped.
+struct Hidden {
+    path: PathBuf,
+}
+
+impl Hidden {
+    fn create(folder: &Path) -> Result<Self, ListenError> {
+        let hidden = Self { path: folder.join(format!(".{}", std::process::id())) };
+        // Whatever bears this name was left by a process that has gone.
+        hidden.clear();
+        DirBuilder::new().mode(0o700).create(&hidden.path).doing("create", &hidden.path)?;
+        Ok(hidden)
+    }
+
+    fn clear(&self) {
+        // Both are gone in the ordinary case.
+        drop(fs::remove_file(self.path.join("s")));
+        drop(fs::remove_dir(&self.path));
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Gives the socket to the group, if there is one and it can be given; else it is its owner's alone.
+fn admit(socket: &Path, group: &str) -> Result<(), ListenError> {
+    let given = match group_id(group) {
+        None => Err(format!("there is no group {group}")),
+        Some(id) => std::os::unix::fs::chown(socket, None, Some(id))
+            .map_err(|error| format!("it cannot be given to the group {group}: {error}")),
+    };
+    let mode = match given {
+        Ok(()) => 0o660,
+        Err(cause) => {
+            warn!("the local socket is for its owner only: {cause}");
+            0o600
+        }
+    };
+    fs::set_permissions(socket, Permissions::from_mode(mode)).doing("set the mode of", socket)
+}
+
+fn group_id(name: &str) -> Option<u32> {
+    use io::Read;
     let mut text = String::new();
-    fs::File::open("/etc/group").ok()?.take(GROUP_FILE_MAX).read_to_string(&mut text).ok()?;
-    text.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok())?
-    })
+    File::open("/etc/group").ok()?.take(GROUPS_MAX).read_to_string(&mut text).ok()?;
+    find_group(&text, name)
+}
+
+fn find_group(groups: &str, name: &str) -> Option<u32> {
+    let mut fields = groups.lines().map(|line| line.split(':'));
+    let mut group = fields.find_map(|mut group| (group.next() == Some(name)).then_some(group))?;
+    group.nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::{admit, find_group};
+
+    #[test]
+    fn a_socket_is_opened_to_a_group_that_it_can_be_given_and_to_no_other() {
+        let place = tempfile::tempdir().unwrap();
+        let socket = place.path().join("s");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let found = || std::fs::metadata(&socket).unwrap();
+        admit(&socket, "no-such-group").unwrap();
+        assert_eq!(found().mode() & 0o7777, 0o600);
+        // Its own group is one that any process can give.
+        let own = rustix::process::getegid().as_raw();
+        let groups = std::fs::read_to_string("/etc/group").unwrap();
+        let named = |line: &&str| line.split(':').nth(2) == Some(&own.to_string());
+        let name = groups.lines().find(named).unwrap().split(':').next().unwrap();
+        admit(&socket, name).unwrap();
+        assert_eq!((found().mode() & 0o7777, found().gid()), (0o660, own));
+    }
+
+    #[test]
+    fn a_group_is_found_by_its_whole_name() {
+        let groups = "root:x:0:\nmeshward-x:x:7:\nmeshward:x:991:a,b\nbroken\n";
+        assert_eq!(find_group(groups, "meshward"), Some(991));
+        assert_eq!(find_group(groups, "root"), Some(0));
+        for missing in ["mesh", "broken", "", "x"] {
+            assert_eq!(find_group(groups, missing), None, "{missing}");
+        }
+    }
 }

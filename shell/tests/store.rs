@@ -1,0 +1,278 @@
+//! The data directory on the real filesystem: what only the kernel can show.
+#![expect(clippy::unwrap_used, reason = "a test ends where its setting cannot be made")]
+
+use std::{
+    fs,
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use meshward_core::{
+    agent::{Memory, Order, OrderKind, StagedFile, Stored},
+    wire::{
+        grammar::{NodeSecretKey, Uuid},
+        identity::{Identity, IdentityFile, KeyFile},
+        rotation::Receipt,
+    },
+};
+use meshward_shell::store::{Store, StoreError};
+use tempfile::TempDir;
+
+fn identity() -> Identity {
+    let node = Uuid::drawn([7; 16]);
+    Identity {
+        node,
+        key: NodeSecretKey::from_bytes([7; 32]),
+        file: IdentityFile {
+            node_id: node.to_string(),
+            mesh_ip: "10.0.0.7".into(),
+            signing_public_key: "signing".into(),
+            signing_key_id: "key".into(),
+            domain_mesh_cidr: "10.0.0.0/24".into(),
+            last_rotation: None,
+        },
+    }
+}
+
+fn place() -> (TempDir, PathBuf) {
+    let place = tempfile::tempdir().unwrap();
+    let data = place.path().join("data");
+    (place, data)
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().mode() & 0o7777
+}
+
+fn refusal(data: &Path) -> String {
+    Store::open(data).unwrap_err().to_string()
+}
+
+fn register(store: &mut Store) {
+    assert!(matches!(store.carry_out(Order::MakeKey), Stored::KeyMade(_)));
+    assert_eq!(store.carry_out(Order::Persist(Box::new(identity()))), Stored::Persisted);
+}
+
+#[test]
+fn a_missing_directory_is_created_for_its_owner_alone_and_holds_nothing() {
+    let (_place, data) = place();
+    let mut store = Store::open(&data.join("below").join("")).unwrap();
+    assert_eq!(mode(&data.join("below")), 0o700);
+    assert_eq!(store.remember().unwrap(), Memory::default());
+}
+
+#[test]
+fn an_identity_is_read_back_after_a_restart_from_files_of_mode_0600() {
+    let (_place, data) = place();
+    let mut store = Store::open(&data).unwrap();
+    register(&mut store);
+    drop(store);
+    let names = ["identity.json", "private_key", "node_secret_key", "signing_public_key", "lock"];
+    for name in names {
+        assert_eq!(mode(&data.join(name)), 0o600, "{name}");
+    }
+    assert_eq!(fs::read_dir(&data).unwrap().count(), names.len());
+    let memory = Store::open(&data).unwrap().remember().unwrap();
+    assert_eq!(Identity::load(&memory.files), Ok(Some(identity())));
+    let key = fs::read_to_string(data.join("node_secret_key")).unwrap();
+    assert_eq!(key, *identity().key.to_text().expose());
+}
+
+#[test]
+fn a_rotation_promotes_the_staged_key() {
+    let (_place, data) = place();
+    let mut store = Store::open(&data).unwrap();
+    register(&mut store);
+    let Stored::Staged(key) = store.carry_out(Order::Stage) else { panic!("not staged") };
+    assert_eq!(mode(&data.join("rotation_pending_key")), 0o600);
+    assert_eq!(store.remember().unwrap().staged, StagedFile::Key(key));
+    let staged = fs::read(data.join("rotation_pending_key")).unwrap();
+    let receipt = Receipt { rotation_id: "r".into(), kid: "k".into(), wrap_key_version: 1 };
+    let record = IdentityFile { last_rotation: Some(receipt), ..identity().file };
+    let commit = Order::Commit(Box::new(record.clone()));
+    for _ in 0..2 {
+        assert_eq!(store.carry_out(commit.clone()), Stored::Committed);
+        assert_eq!(fs::read(data.join("private_key")).unwrap(), staged);
+        assert!(!data.join("rotation_pending_key").exists());
+    }
+    let loaded = Identity::load(&store.remember().unwrap().files).unwrap().unwrap();
+    assert_eq!(loaded.file, record);
+    assert!(matches!(store.carry_out(Order::Stage), Stored::Staged(_)));
+    assert_eq!(store.carry_out(Order::Discard), Stored::Done);
+    assert_eq!(store.carry_out(Order::Discard), Stored::Done);
+    assert_eq!(store.remember().unwrap().staged, StagedFile::Missing);
+}
+
+#[test]
+fn identity_files_are_set_aside_whatever_they_are() {
+    let (_place, data) = place();
+    let mut store = Store::open(&data).unwrap();
+    symlink("/etc/passwd", data.join("identity.json")).unwrap();
+    assert!(Command::new("mkfifo").arg(data.join("private_key")).status().unwrap().success());
+    fs::create_dir(data.join("node_secret_key")).unwrap();
+    fs::write(data.join("signing_public_key"), [0; 44]).unwrap();
+    fs::write(data.join("rotation_pending_key"), vec![b'A'; 70_000]).unwrap();
+    let memory = store.remember().unwrap();
+    assert_eq!(memory.files.identity, Some(Vec::new()));
+    assert_eq!(memory.files.private_key, KeyFile::Broken);
+    assert_eq!(memory.files.node_secret_key.unwrap().expose(), "");
+    assert_eq!(memory.files.signing_public_key.as_deref(), Some(""));
+    assert_eq!(memory.staged, StagedFile::Broken);
+    assert_eq!(store.carry_out(Order::SetAside), Stored::Done);
+    assert_eq!(store.remember().unwrap(), Memory::default());
+    let mut folders = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path());
+    let folder = folders.find(|path| path.is_dir()).unwrap();
+    assert!(folder.file_name().unwrap().to_str().unwrap().starts_with("corrupt-20"));
+    assert_eq!(mode(&folder), 0o700);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 5);
+    register(&mut store);
+}
+
+#[test]
+fn a_second_agent_is_told_which_process_uses_the_directory() {
+    let (_place, data) = place();
+    let first = Store::open(&data).unwrap();
+    let told = refusal(&data);
+    let expected = format!("another agent (pid {}) uses {}", std::process::id(), data.display());
+    assert!(told.starts_with(&expected), "{told}");
+    drop(first);
+    assert!(Store::open(&data).is_ok());
+}
+
+#[test]
+fn a_directory_that_others_can_open_is_refused_with_the_mend() {
+    let (_place, data) = place();
+    fs::DirBuilder::new().mode(0o700).create(&data).unwrap();
+    for mode in [0o750, 0o701, 0o770] {
+        fs::set_permissions(&data, fs::Permissions::from_mode(mode)).unwrap();
+        let told = refusal(&data);
+        assert!(told.contains(&format!("mode {mode:04o}")), "{told}");
+        assert!(told.ends_with(&format!("chmod 700 {}", data.display())), "{told}");
+    }
+}
+
+#[test]
+fn what_is_no_directory_is_refused() {
+    let (place, data) = place();
+    fs::DirBuilder::new().mode(0o700).create(place.path().join("real")).unwrap();
+    symlink(place.path().join("real"), &data).unwrap();
+    assert!(matches!(Store::open(&data), Err(StoreError::Symlink(_))));
+    assert!(matches!(Store::open(&data.join("")), Err(StoreError::Symlink(_))));
+    let file = place.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(matches!(Store::open(&file), Err(StoreError::NotADirectory(_))));
+    assert!(matches!(Store::open(Path::new("")), Err(StoreError::Unset)));
+    assert!(matches!(
+        Store::open(&file.join("data")),
+        Err(StoreError::Create { .. } | StoreError::Open { .. })
+    ));
+}
+
+#[test]
+fn a_lock_that_is_a_fifo_or_a_symlink_is_refused_and_nothing_hangs() {
+    let (_place, data) = place();
+    fs::DirBuilder::new().mode(0o700).create(&data).unwrap();
+    assert!(Command::new("mkfifo").arg(data.join("lock")).status().unwrap().success());
+    assert!(refusal(&data).contains("lock"));
+    fs::remove_file(data.join("lock")).unwrap();
+    symlink("elsewhere", data.join("lock")).unwrap();
+    assert!(refusal(&data).contains("lock"));
+    assert!(!data.join("elsewhere").exists());
+}
+
+#[test]
+fn a_directory_of_another_user_is_refused() {
+    if !is_root() {
+        // Without root the ready example is a directory of root that everyone can reach.
+        assert!(matches!(Store::open(Path::new("/")), Err(StoreError::Owner { owner: 0, .. })));
+        return;
+    }
+    let (_place, data) = place();
+    fs::DirBuilder::new().mode(0o700).create(&data).unwrap();
+    std::os::unix::fs::chown(&data, Some(65_534), None).unwrap();
+    assert!(refusal(&data).ends_with(&format!("chown -R 0 {}", data.display())));
+}
+
+#[test]
+fn the_token_file_is_removed_once_and_a_failure_is_told() {
+    let (place, data) = place();
+    let token = place.path().join("token");
+    fs::write(&token, "secret").unwrap();
+    let mut store = Store::open(&data).unwrap().forgetting(Some(token.clone()));
+    assert_eq!(store.carry_out(Order::ForgetToken), Stored::Done);
+    assert!(!token.exists());
+    assert_eq!(store.carry_out(Order::ForgetToken), Stored::Done);
+    fs::create_dir(&token).unwrap();
+    let Stored::Failed { order: OrderKind::ForgetToken, reason, .. } =
+        store.carry_out(Order::ForgetToken)
+    else {
+        panic!("a directory was removed")
+    };
+    assert!(reason.contains(&token.display().to_string()), "{reason}");
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Whether this process may mount: root of a container often may not.
+fn may_mount() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();
+    u64::from_str_radix(line.trim(), 16).unwrap() >> 21 & 1 == 1
+}
+
+/// A tiny filesystem, unmounted when dropped.
+struct Tiny(TempDir);
+
+impl Tiny {
+    fn mount() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs"])
+            .arg(place.path())
+            .status();
+        assert!(mounted.unwrap().success(), "a tmpfs can be mounted with CAP_SYS_ADMIN");
+        Self(place)
+    }
+}
+
+impl Drop for Tiny {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(self.0.path()).status();
+        assert!(unmounted.is_ok_and(|status| status.success()));
+    }
+}
+
+#[test]
+fn a_full_disk_fails_an_order_without_a_trace_and_the_order_works_once_there_is_space() {
+    if !may_mount() {
+        // No other disk can be filled here; the shadow disk fails each operation with the same error.
+        return;
+    }
+    let tiny = Tiny::mount();
+    let data = tiny.0.path();
+    let mut store = Store::open(data).unwrap();
+    register(&mut store);
+    let before = fs::read(data.join("identity.json")).unwrap();
+    assert!(fs::write(data.join("filler"), vec![1; 70_000]).is_err(), "the disk is not full");
+    let other = IdentityFile { mesh_ip: "10.0.0.8".into(), ..identity().file };
+    for order in [Order::Stage, Order::Persist(Box::new(Identity { file: other, ..identity() }))] {
+        let kind = order.kind();
+        let Stored::Failed { order, reason, .. } = store.carry_out(order) else {
+            panic!("written to a full disk")
+        };
+        assert_eq!(order, kind);
+        assert!(reason.contains("No space left"), "{reason}");
+        assert!(reason.contains(&data.display().to_string()), "{reason}");
+    }
+    assert_eq!(fs::read(data.join("identity.json")).unwrap(), before);
+    let names = fs::read_dir(data).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.filter(|name| name.to_str().unwrap().starts_with('.')).count(), 0);
+    fs::remove_file(data.join("filler")).unwrap();
+    assert!(matches!(store.carry_out(Order::Stage), Stored::Staged(_)));
+    drop(store);
+    let memory = Store::open(data).unwrap().remember().unwrap();
+    assert_eq!(Identity::load(&memory.files), Ok(Some(identity())));
+}
