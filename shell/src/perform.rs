@@ -51,6 +51,8 @@ impl Performer {
     /// Notes who asked, and makes it a fact.
     pub(crate) fn take_in(&mut self, asked: Asked) -> Input {
         self.last_asked = self.last_asked.next();
+        // An asker that has given up waits no more.
+        self.askers.retain(|_, asker| !asker.is_closed());
         self.askers.insert(self.last_asked, asked.reply);
         Input::Asked { call: self.last_asked, door: asked.door, request: asked.request }
     }

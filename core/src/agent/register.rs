@@ -128,7 +128,7 @@ impl Registration {
             (Self::Fresh, Input::Restarted(memory)) => restart(&memory),
             (Self::Gathering, Input::Gathered(gathered)) => gathered_all(*gathered),
             (Self::MakingKey(draft), Input::KeyMade(key)) => begin(*draft, key, now),
-            (Self::MakingKey(_), Input::KeyFailed(reason)) => {
+            (Self::Gathering | Self::MakingKey(_), Input::KeyFailed(reason)) => {
                 over(Exit::Unprepared(Unprepared::Key(reason)))
             }
             (Self::Posting(attempt), Input::Answered { verdict, jitter }) => {

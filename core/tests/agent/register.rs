@@ -290,3 +290,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_system_without_random_numbers_ends_the_start_with_its_reason() {
+    use meshward_core::agent::{
+        Exit, Unprepared,
+        register::{Effect, Input, Registration},
+    };
+    let failed = Input::KeyFailed("no random bytes".into());
+    let step = Registration::Gathering.step(
+        core::time::Duration::from_secs(300),
+        meshward_core::time::Now::default(),
+        failed,
+    );
+    let reason = Exit::Unprepared(Unprepared::Key("no random bytes".into()));
+    assert_eq!((step.state, step.effects), (Registration::Over, vec![Effect::Exit(reason)]));
+}
