@@ -299,7 +299,7 @@ fn a_system_without_random_numbers_ends_the_start_with_its_reason() {
     };
     let failed = Input::KeyFailed("no random bytes".into());
     let step = Registration::Gathering.step(
-        core::time::Duration::from_secs(300),
+        Duration::from_secs(300),
         meshward_core::time::Now::default(),
         failed,
     );
