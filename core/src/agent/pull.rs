@@ -48,7 +48,11 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     Fetch,
-    Pulled(Box<Snapshot>),
+    /// The answer to the pull that was sent at `asked`.
+    Pulled {
+        asked: Mono,
+        snapshot: Box<Snapshot>,
+    },
     Admitted,
     Unauthorized,
     Tell(Notice),
@@ -67,10 +71,10 @@ impl Pull {
             }
             (Phase::Flying { begun }, Input::Answered(answer)) => {
                 let due = begun.after(interval).max(now.mono);
-                Self { phase: Phase::Waiting { due }, ..self }.judge(now, *answer)
+                Self { phase: Phase::Waiting { due }, ..self }.judge(now, begun, *answer)
             }
-            (Phase::FlyingStale { .. }, Input::Answered(answer)) => {
-                Self { phase: Phase::Waiting { due: now.mono }, ..self }.judge(now, *answer)
+            (Phase::FlyingStale { begun }, Input::Answered(answer)) => {
+                Self { phase: Phase::Waiting { due: now.mono }, ..self }.judge(now, begun, *answer)
             }
             (
                 Phase::Dormant
@@ -100,11 +104,11 @@ impl Pull {
         Step::to(Self { phase: Phase::Flying { begun: now.mono }, ..self }).emit(Effect::Fetch)
     }
 
-    fn judge(self, now: Now, answer: Fetched<Snapshot>) -> Step<Self, Effect> {
+    fn judge(self, now: Now, asked: Mono, answer: Fetched<Snapshot>) -> Step<Self, Effect> {
         match answer {
             Fetched::Got(snapshot) => Step::to(Self { succeeded: Some(now.mono), ..self })
                 .emit(Effect::Admitted)
-                .emit(Effect::Pulled(Box::new(snapshot))),
+                .emit(Effect::Pulled { asked, snapshot: Box::new(snapshot) }),
             Fetched::Unauthorized(reason) => {
                 Step::to(self).emit(Effect::Unauthorized).emit(Effect::Tell(Notice::error(
                     format!("the control plane does not admit this node: {reason}"),

@@ -12,7 +12,7 @@ use crate::{
     backoff::Jitter,
     ids::{CallId, ExecutionId},
     step::Step,
-    time::Now,
+    time::{Mono, Now},
     wire::{
         call::Call,
         heartbeat::{HeartbeatRequest, NatSummary},
@@ -228,7 +228,7 @@ impl<'s> Turn<'s> {
                     let call = Call::State { node: self.node() };
                     self.send(Question::Pull, &call, Vec::new(), None);
                 }
-                pull::Effect::Pulled(snapshot) => self.pulled(*snapshot),
+                pull::Effect::Pulled { asked, snapshot } => self.pulled(asked, *snapshot),
                 pull::Effect::Admitted => self.agent.standing = Standing::Admitted,
                 pull::Effect::Unauthorized => self.unauthorized(),
                 pull::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
@@ -237,8 +237,8 @@ impl<'s> Turn<'s> {
     }
 
     /// Executions first, then what is compared with what is known.
-    fn pulled(&mut self, snapshot: Snapshot) {
-        self.dispatch(execution::Input::Pulled(snapshot.executions));
+    fn pulled(&mut self, asked: Mono, snapshot: Snapshot) {
+        self.dispatch(execution::Input::Pulled { asked, entries: snapshot.executions });
         self.agent.view = mem::take(&mut self.agent.view).refreshed(self.now, snapshot.state);
     }
 

@@ -149,7 +149,10 @@ fn dispatches() -> impl Strategy<Value = execution::Input> {
     let answer = (id(), prop::sample::select(Status::ALL.to_vec()), verdict);
     let cause = prop::sample::select(vec![Cause::Exited(0), Cause::TimedOut, Cause::Cancelled]);
     prop_oneof![
-        4 => entries.prop_map(execution::Input::Pulled),
+        4 => (entries, 0_u64..100).prop_map(|(entries, at)| execution::Input::Pulled {
+            asked: Mono::from_origin(Duration::from_secs(at)),
+            entries,
+        }),
         12 => answer.prop_map(|(id, status, verdict)| {
             execution::Input::Answered { execution: execution_id(id), status, verdict }
         }),

@@ -9,7 +9,7 @@ use meshward_core::{
         verdict::Called,
     },
     plane::execution::{self as plane, Progress},
-    time::Now,
+    time::{Mono, Now},
     wire::execution::{Execution, Status},
 };
 use proptest::prelude::*;
@@ -74,12 +74,15 @@ struct World {
     floor: Floor,
     plane: BTreeMap<&'static str, Progress>,
     snapshot: Vec<Execution>,
+    /// When that was asked for.
+    asked: Mono,
     calls: Vec<(String, Status)>,
     running: Vec<String>,
     ran: Vec<String>,
     /// The callback each id had accepted last, as the agent knows.
     accepted: BTreeMap<String, Status>,
-    refusals: usize,
+    /// What the control plane refused.
+    refused: Vec<Status>,
     draining: bool,
 }
 
@@ -89,11 +92,12 @@ impl World {
             floor: Floor::new(),
             plane: IDS.map(|id| (id, Progress(None))).into(),
             snapshot: Vec::new(),
+            asked: Mono::default(),
             calls: Vec::new(),
             running: Vec::new(),
             ran: Vec::new(),
             accepted: BTreeMap::new(),
-            refusals: 0,
+            refused: Vec::new(),
             draining: false,
         }
     }
@@ -107,7 +111,7 @@ impl World {
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Snapshot => self.snapshot = self.shown(),
+            Event::Snapshot => self.ask(),
             Event::Pulled { fresh, without } => self.pulled(fresh, without),
             Event::Answered(call, fate) => self.answered(call, fate),
             Event::Finished(run, code) => self.finished(run, code),
@@ -117,18 +121,24 @@ impl World {
         }
     }
 
+    fn ask(&mut self) {
+        self.snapshot = self.shown();
+        self.asked = self.floor.now.mono;
+    }
+
     fn pulled(&mut self, fresh: bool, without: Option<usize>) {
         if fresh {
-            self.snapshot = self.shown();
+            self.ask();
         }
         let mut entries = self.snapshot.clone();
         if let Some(at) = without.filter(|at| *at < entries.len()) {
             entries.remove(at);
         }
-        self.give(Input::Pulled(entries));
+        self.give(Input::Pulled { asked: self.asked, entries });
     }
 
     fn answered(&mut self, call: usize, fate: Fate) {
+        self.floor.pass(Duration::from_millis(1));
         if self.calls.is_empty() {
             return;
         }
@@ -158,7 +168,7 @@ impl World {
         if matches!(step.effects.as_slice(), [plane::Effect::Accept(_)]) {
             return Called::Accepted;
         }
-        self.refusals += 1;
+        self.refused.push(status);
         refused()
     }
 
@@ -229,6 +239,7 @@ proptest! {
             }
             world.happen(event);
         }
+        prop_assert!(world.refused.iter().all(|status| status.is_terminal()), "{:?}", world.refused);
     }
 
     #[test]
@@ -239,7 +250,7 @@ proptest! {
         for event in events {
             world.happen(event);
         }
-        prop_assert_eq!(world.refusals, 0);
+        prop_assert_eq!(world.refused, []);
     }
 
     /// Once nothing is lost any more, everything that was ever claimed comes to an end and is reported so.

@@ -91,8 +91,22 @@ fn a_pull_that_came_during_a_failed_claim_does_not_claim_a_second_time() {
     let mut floor = Floor::new();
     floor.pulled(&[entry("one", "pending")]);
     assert_eq!(floor.pulled(&[entry("one", "pending"), entry("two", "ack")]), []);
+    floor.pass(Duration::from_millis(1));
     let effects = floor.answer("one", Ack, failed());
     assert_eq!(posted(&effects).iter().map(|post| post.0.as_str()).collect::<Vec<_>>(), ["two"]);
+}
+
+#[test]
+fn a_pull_that_was_sent_before_a_claim_was_lost_is_passed_over_and_the_next_one_is_not() {
+    let mut floor = Floor::new();
+    floor.pulled(&[entry("one", "ack")]);
+    let asked = floor.now.mono;
+    floor.pass(Duration::from_millis(1));
+    floor.answer("one", Started, failed());
+    floor.pass(Duration::from_millis(1));
+    assert_eq!(floor.give(Input::Pulled { asked, entries: vec![entry("one", "ack")] }), []);
+    let effects = floor.pulled(&[entry("one", "started")]);
+    assert_eq!(posted(&effects)[0].1.error.as_deref(), Some(LOST));
 }
 
 #[test]

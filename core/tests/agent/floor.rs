@@ -35,7 +35,7 @@ impl Floor {
     }
 
     pub(crate) fn pulled(&mut self, entries: &[Execution]) -> Vec<Effect> {
-        self.give(Input::Pulled(entries.into()))
+        self.give(Input::Pulled { asked: self.now.mono, entries: entries.into() })
     }
 
     pub(crate) fn answer(&mut self, id: &str, status: Status, verdict: Called) -> Vec<Effect> {

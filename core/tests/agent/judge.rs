@@ -119,7 +119,7 @@ impl Floor {
 
     /// Gives the pull; under `BudgetGone` the entry before ours has eaten more than five seconds.
     fn pull(&mut self, condition: Condition, entries: Vec<Execution>) -> Vec<Effect> {
-        let effects = self.give(Input::Pulled(entries));
+        let effects = self.pulled(&entries);
         if condition != BudgetGone {
             return effects;
         }
@@ -165,7 +165,7 @@ fn check_again(mut case: Floor, wanted: Outcome, condition: Condition, row: &str
     if stays {
         return;
     }
-    let effects = case.give(Input::Pulled(vec![entry("one", "pending")]));
+    let effects = case.pulled(&[entry("one", "pending")]);
     let (said, _) = case.follow(effects);
     assert_eq!(said.is_empty(), wanted != Left, "{row}, pulled again in order");
 }
@@ -182,7 +182,7 @@ fn every_status_under_every_condition_moves_as_the_tables_say() {
 #[test]
 fn a_settlement_with_exactly_fifteen_seconds_of_budget_left_starts() {
     let mut case = Floor::new();
-    case.give(Input::Pulled(vec![entry("slow", "ack"), entry("one", "pending")]));
+    case.pulled(&[entry("slow", "ack"), entry("one", "pending")]);
     case.now = case.now.after(seconds(5));
     let effects = case.answer("slow", Status::Started, refused());
     assert_eq!(posted(&effects)[0].0, "one");
@@ -192,9 +192,9 @@ fn a_settlement_with_exactly_fifteen_seconds_of_budget_left_starts() {
 fn ids_that_cannot_stand_in_a_path_are_settled_without_a_callback() {
     for id in [".", ".."] {
         let mut case = Floor::new();
-        let effects = case.give(Input::Pulled(vec![entry(id, "pending")]));
+        let effects = case.pulled(&[entry(id, "pending")]);
         assert!(matches!(effects.as_slice(), [Effect::Tell(_)]), "{effects:?}");
-        assert_eq!(case.give(Input::Pulled(vec![entry(id, "pending")])), []);
+        assert_eq!(case.pulled(&[entry(id, "pending")]), []);
     }
 }
 
@@ -202,7 +202,7 @@ fn ids_that_cannot_stand_in_a_path_are_settled_without_a_callback() {
 fn entries_are_taken_up_in_block_order() {
     let mut case = Floor::new();
     let ids = ["c", "a", "b"];
-    let mut effects = case.give(Input::Pulled(ids.map(|id| entry(id, "started")).into()));
+    let mut effects = case.pulled(&ids.map(|id| entry(id, "started")));
     for id in ids {
         assert_eq!(posted(&effects)[0].0, id);
         effects = case.answer(id, Status::Failed, Called::Accepted);

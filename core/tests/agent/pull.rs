@@ -115,7 +115,10 @@ fn a_good_pull_restores_the_standing_before_its_snapshot_is_passed_on() {
     let mut well = Well::armed();
     well.pass(seconds(1));
     let effects = well.answer(got());
-    assert_eq!(effects, [Effect::Admitted, Effect::Pulled(Box::default())]);
+    assert_eq!(
+        effects,
+        [Effect::Admitted, Effect::Pulled { asked: start().mono, snapshot: Box::default() }]
+    );
     assert_eq!(well.pull.succeeded, Some(well.now.mono));
 }
 

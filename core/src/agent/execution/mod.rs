@@ -10,13 +10,14 @@
 //! | walk | accepted | the next legal edge; behind `failed` settled |
 //! | report of a lost run | accepted, or the fifth failure | settled |
 //! | any | refused by code | settled, nothing more is said |
-//! | claim or walk | anything else | unsettled, the next pull brings it again |
+//! | claim or walk | anything else | unsettled, a pull sent after this brings it again |
 //! | terminal report | failed | again after 500 ms, then 1 s, then kept for later pulls |
 //!
 //! Nothing here survives the process: what ran before a restart is on the pull as `started`, and is reported lost.
 //! Specification: "Dispatch of pulled executions" and "Limits" of the node agent.
 
 mod judge;
+mod parameters;
 mod phase;
 mod report;
 mod settled;
@@ -29,6 +30,7 @@ use alloc::{
 };
 use core::time::Duration;
 
+pub use parameters::BAD_PARAMETERS;
 pub use report::TRUNCATED;
 pub use settled::SETTLED_MAX;
 
@@ -61,10 +63,6 @@ pub const LOST: &str = "execution lost to an agent restart";
 /// What the report says when the deadline passed between claim and run.
 pub const LAPSED: &str = "execution deadline lapsed before the run started";
 
-/// What the report says when the parameters cannot be given to an action.
-pub const BAD_PARAMETERS: &str =
-    "parameters must be an object whose member names differ and hold no NUL";
-
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dispatch {
     settled: Settled,
@@ -72,6 +70,8 @@ pub struct Dispatch {
     waiting: VecDeque<Execution>,
     /// When that pull came.
     began: Mono,
+    /// Entries left after the last pull was sent, which may show them as they stood before, and when.
+    left: BTreeMap<ExecutionId, Mono>,
     current: Option<Box<Current>>,
     active: BTreeMap<ExecutionId, Active>,
     /// How runs ended whose report was not taken, as long as the pull lists them.
@@ -83,9 +83,20 @@ pub struct Dispatch {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    Pulled(Vec<Execution>),
-    Answered { execution: ExecutionId, status: Status, verdict: Called },
-    Finished { execution: ExecutionId, ending: Ending },
+    /// What the pull that was sent at `asked` brought.
+    Pulled {
+        asked: Mono,
+        entries: Vec<Execution>,
+    },
+    Answered {
+        execution: ExecutionId,
+        status: Status,
+        verdict: Called,
+    },
+    Finished {
+        execution: ExecutionId,
+        ending: Ending,
+    },
     Draining,
     Ticked,
 }
@@ -111,7 +122,7 @@ impl Dispatch {
     pub fn step(self, settings: &ActionSettings, now: Now, input: Input) -> Step<Self, Effect> {
         let mut turn = Turn::new(self, settings, now);
         match input {
-            Input::Pulled(entries) => turn.pulled(entries),
+            Input::Pulled { asked, entries } => turn.pulled(asked, entries),
             Input::Answered { execution, status, verdict } => {
                 turn.answered(execution, status, verdict)
             }

@@ -1,18 +1,12 @@
 //! One step of the dispatch, while it is being taken.
 
-use alloc::{
-    boxed::Box,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    vec::Vec,
-};
+use alloc::{boxed::Box, collections::BTreeSet, format, vec::Vec};
 
 use super::{
     Active, BAD_PARAMETERS, CLAIM_DEADLINE, Current, Dispatch, Effect, Errand, LAPSED, LOST,
     ORPHAN_REPORTS_MAX, PASS_BUDGET, SETTLEMENT_BUDGET, TERMINAL_WAITS,
     judge::{self, Known, Move},
-    report,
+    parameters, report,
 };
 use crate::{
     agent::{
@@ -22,12 +16,8 @@ use crate::{
     },
     ids::ExecutionId,
     step::Step,
-    time::Now,
-    wire::{
-        execution::{Callback, Execution, Status},
-        grammar::Name,
-        json::{self, Raw},
-    },
+    time::{Mono, Now},
+    wire::execution::{Callback, Execution, Status},
 };
 
 pub(super) struct Turn<'s> {
@@ -47,10 +37,11 @@ impl<'s> Turn<'s> {
     }
 
     /// Begins a pass; what an earlier one left waiting is in this pull again if it still matters.
-    pub(super) fn pulled(&mut self, entries: Vec<Execution>) {
+    pub(super) fn pulled(&mut self, asked: Mono, entries: Vec<Execution>) {
         let listed: BTreeSet<_> = entries.iter().map(id).collect();
         self.forget_unlisted(&listed);
         self.dispatch.reports.retain(|execution, _| listed.contains(execution));
+        self.dispatch.left.retain(|_, left| *left > asked);
         self.dispatch.waiting = entries.into();
         self.dispatch.began = self.now.mono;
         self.advance();
@@ -82,6 +73,9 @@ impl<'s> Turn<'s> {
     }
 
     fn take_up(&mut self, entry: Execution) {
+        if self.dispatch.left.contains_key(&id(&entry)) {
+            return;
+        }
         match judge::judge(
             &entry,
             self.known(&id(&entry)),
@@ -219,11 +213,9 @@ impl<'s> Turn<'s> {
         }
     }
 
-    /// Leaves an entry unsettled: the next pull brings it again, unless its reports are used up.
+    /// Leaves an entry unsettled: a later pull brings it again, unless its reports are used up.
     fn leave(&mut self, entry: &Execution, reason: &str) {
         let execution = id(entry);
-        // A pull that came meanwhile may list it as it stood before this attempt.
-        self.dispatch.waiting.retain(|waiting| id(waiting) != execution);
         let reports = self.dispatch.reports.get(&execution).copied().unwrap_or_default();
         if reports >= ORPHAN_REPORTS_MAX {
             return self.settle_unrun(entry, "its report was not taken on five pulls");
@@ -232,6 +224,7 @@ impl<'s> Turn<'s> {
             "execution {:?} waits for the next pull: {reason}",
             execution.0
         )));
+        self.dispatch.left.insert(execution, self.now.mono);
     }
 
     /// Keeps an outcome for the next pull, and lets go of the output that was too large for the control plane.
@@ -252,7 +245,7 @@ impl<'s> Turn<'s> {
         if self.dispatch.draining {
             return self.report_terminal(execution, Callback::of(Status::Cancelled), 0);
         }
-        let Some(parameters) = parameters(entry.parameters.as_ref()) else {
+        let Some(parameters) = parameters::of(entry.parameters.as_ref()) else {
             return self.report_terminal(execution, report::failed(BAD_PARAMETERS), 0);
         };
         let run = Run {
@@ -358,6 +351,7 @@ impl<'s> Turn<'s> {
     fn settle(&mut self, execution: ExecutionId) {
         self.dispatch.unreported.remove(&execution);
         self.dispatch.reports.remove(&execution);
+        self.dispatch.left.remove(&execution);
         self.dispatch.settled.insert(execution);
     }
 
@@ -374,15 +368,4 @@ impl Current {
 
 fn id(entry: &Execution) -> ExecutionId {
     ExecutionId(entry.execution_id.0.clone())
-}
-
-/// Strings unquoted, every other value as its JSON text; `None` where two members share a name.
-fn parameters(raw: Option<&Raw>) -> Option<BTreeMap<String, String>> {
-    let Some(raw) = raw else { return Some(BTreeMap::new()) };
-    let members: BTreeMap<Name, Raw> = json::decode_tolerant(raw.text().as_bytes()).ok()?;
-    Some(members.into_iter().map(|(name, value)| (name.0, unquoted(&value))).collect())
-}
-
-fn unquoted(value: &Raw) -> String {
-    json::decode_tolerant(value.text().as_bytes()).unwrap_or_else(|_| String::from(value.text()))
 }
