@@ -1,15 +1,15 @@
-//! From checked values to the typed [`Config`], and the rules that need more than one key.
+//! From checked values to the typed [`Config`].
 
 use std::{path::PathBuf, time::Duration};
 
 use meshward_core::secret::Secret;
 
 use super::{
-    duration,
-    error::{ConfigError, Fault, Place},
+    error::ConfigError,
     forms,
     layers::{Held, Merged, Sources},
     listen::ListenAddress,
+    rules,
     settings::{
         Actions, Audit, Backend, Config, ControlPlane, Health, Heartbeat, Integrity, LocalApi,
         LocalEndpoint, Log, LogFormat, LogLevel, Logs, Nat, Node, Pipeline, Policy, Reconcile,
@@ -31,7 +31,7 @@ impl Config {
     /// Reads, merges and checks all sources; on a fault, tells all of them.
     pub fn load(sources: &Sources) -> Result<Loaded, Vec<ConfigError>> {
         let mut merged = Merged::read(sources);
-        check(&mut merged);
+        rules::check(&mut merged);
         if merged.faults.is_empty() {
             let rows = merged.held.iter().map(|(path, held)| Row::of(path, held)).collect();
             Ok(Loaded { config: Reader(&merged).config(), rows })
@@ -41,38 +41,15 @@ impl Config {
     }
 }
 
-/// The rules between keys.
-fn check(merged: &mut Merged) {
-    let reader = Reader(merged);
-    let mut broken = Vec::new();
-    if reader.flag("local_api.http_enabled") && reader.text("local_api.http_token_file").is_none() {
-        broken.push((
-            "local_api.http_token_file",
-            "must be set while local_api.http_enabled is true".to_owned(),
-        ));
-    }
-    for (section, collect_min) in [("metrics", 5), ("logs", 5), ("audit", 1)] {
-        if reader.flag(&format!("{section}.enabled")) {
-            broken.extend(reader.pipeline_faults(section, Duration::from_secs(collect_min)));
-        }
-    }
-    for (path, rule) in broken {
-        let place = merged.held.get(path).map_or(Place::Nowhere, |held| held.place.clone());
-        merged.fault(place, Some(path), Fault::Broken(rule));
-    }
-}
-
-/// "report interval rule" of metrics.
-const METRICS_REPORT_MIN: Duration = Duration::from_secs(10);
-
-struct Reader<'m>(&'m Merged);
+/// Reads checked values by their paths.
+pub(super) struct Reader<'m>(pub(super) &'m Merged);
 
 impl Reader<'_> {
     fn value(&self, path: &str) -> Option<&Value> {
         self.0.held.get(path).and_then(|Held { value, .. }| value.as_ref())
     }
 
-    fn text(&self, path: &str) -> Option<String> {
+    pub(super) fn text(&self, path: &str) -> Option<String> {
         match self.value(path) {
             Some(Value::Text(text)) => Some(text.clone()),
             _ => None,
@@ -83,18 +60,18 @@ impl Reader<'_> {
         self.text(path).map(PathBuf::from)
     }
 
-    fn flag(&self, path: &str) -> bool {
+    pub(super) fn flag(&self, path: &str) -> bool {
         matches!(self.value(path), Some(Value::Flag(true)))
     }
 
-    fn duration(&self, path: &str) -> Duration {
+    pub(super) fn duration(&self, path: &str) -> Duration {
         match self.value(path) {
             Some(Value::Duration(duration)) => *duration,
             _ => Duration::ZERO,
         }
     }
 
-    fn integer<T: TryFrom<u64> + Default>(&self, path: &str) -> T {
+    pub(super) fn integer<T: TryFrom<u64> + Default>(&self, path: &str) -> T {
         match self.value(path) {
             Some(Value::Integer(number)) => T::try_from(*number).unwrap_or_default(),
             _ => T::default(),
@@ -119,52 +96,6 @@ impl Reader<'_> {
         self.text(path)
             .and_then(|text| ListenAddress::parse(&text))
             .unwrap_or(ListenAddress::Everywhere(0))
-    }
-
-    fn pipeline_faults(&self, section: &str, collect_min: Duration) -> Vec<(&'static str, String)> {
-        let mut broken = Vec::new();
-        let mut want = |met: bool, key: &str, rule: String| {
-            if !met && let Some(key) = super::schema::find(&format!("{section}.{key}")) {
-                broken.push((key.path, rule));
-            }
-        };
-        let collect = self.duration(&format!("{section}.collect_interval"));
-        let report = self.duration(&format!("{section}.report_interval"));
-        want(
-            collect >= collect_min,
-            "collect_interval",
-            format!("must be at least {}", duration::text(collect_min)),
-        );
-        want(
-            report >= collect,
-            "report_interval",
-            "must not be shorter than collect_interval".to_owned(),
-        );
-        if section == "metrics" {
-            want(
-                report >= METRICS_REPORT_MIN,
-                "report_interval",
-                "must be at least 10s".to_owned(),
-            );
-        }
-        want(
-            self.integer::<u64>(&format!("{section}.batch_size")) > 0,
-            "batch_size",
-            "must be at least 1".to_owned(),
-        );
-        if let Some(url) = self.text(&format!("{section}.local_endpoint.url")) {
-            let judged = forms::endpoint_url(&url);
-            want(judged.is_ok(), "local_endpoint.url", judged.err().unwrap_or_default().to_owned());
-            let key = self.text(&format!("{section}.local_endpoint.secret_key"));
-            want(key.is_some(), "local_endpoint.secret_key", "must be set while url is".to_owned());
-            let judged = key.map_or(Ok(()), |key| forms::secret_key(&key));
-            want(
-                judged.is_ok(),
-                "local_endpoint.secret_key",
-                judged.err().unwrap_or_default().to_owned(),
-            );
-        }
-        broken
     }
 
     fn config(&self) -> Config {

@@ -78,6 +78,8 @@ pub(super) struct Held {
 pub(super) struct Merged {
     pub(super) held: BTreeMap<&'static str, Held>,
     pub(super) faults: Vec<ConfigError>,
+    /// Whether what the file says is unknown: then nobody is told that a setting is missing in it.
+    unread: bool,
 }
 
 impl Merged {
@@ -121,11 +123,9 @@ impl Merged {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !file.named => return,
             Err(error) => {
-                return self.fault(
-                    whole(None),
-                    None,
-                    Fault::File(format!("cannot read it: {error}")),
-                );
+                self.unread = true;
+                let fault = Fault::File(format!("cannot read it: {error}"));
+                return self.fault(whole(None), None, fault);
             }
         };
         let (table, faults) = DeTable::parse_recoverable(&text);
@@ -133,7 +133,8 @@ impl Merged {
             let line = fault.span().map(|span| line(&text, span.start));
             self.fault(whole(line), None, Fault::File(NOT_TOML.to_owned()));
         }
-        if faults.is_empty() {
+        self.unread = !faults.is_empty();
+        if !self.unread {
             self.table("", table.get_ref(), &|at| whole(Some(line(&text, at))));
         }
     }
@@ -208,6 +209,7 @@ impl Merged {
             Default::List(entries) => {
                 Some(Value::List(entries.iter().map(|&entry| entry.to_owned()).collect()))
             }
+            Default::Required if self.unread => None,
             Default::Required => {
                 let needed = format!("must be set: in the file, or as {}", key.variable());
                 self.fault(Place::Nowhere, Some(key.path), Fault::Unset(needed));

@@ -9,6 +9,7 @@ mod forms;
 mod layers;
 mod listen;
 mod nearest;
+mod rules;
 mod schema;
 mod settings;
 pub mod show;

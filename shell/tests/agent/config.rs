@@ -1,6 +1,6 @@
 //! The configuration through the binary: every fault at once, with its place, and no secret shown.
 
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
 use serde_json::Value;
 
@@ -130,4 +130,88 @@ fn a_named_file_that_is_absent_and_a_bad_variable_are_exit_3() {
         "{}",
         text(&absent.stderr)
     );
+}
+
+const SOUND: &str = "[node]\ndata_dir = \"/d\"\n[control_plane]\nurl = \"http://p\"\n";
+
+#[test]
+fn a_file_that_cannot_be_read_is_the_only_thing_told() {
+    let node = Node::new("http://127.0.0.1:9", "");
+    fs::write(node.path("config.toml"), "[node\n").unwrap();
+    let output = node.run(&["config", "check"]);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(
+        told.contains("config.toml:1: not valid TOML") && !told.contains("must be set"),
+        "{told}"
+    );
+    fs::remove_file(node.path("config.toml")).unwrap();
+    let told = text(&node.run(&["config", "check"]).stderr);
+    assert!(told.contains("cannot read it") && !told.contains("must be set"), "{told}");
+}
+
+#[test]
+fn an_interval_above_a_default_is_told_at_the_key_that_was_set() {
+    let (code, told) = checked(&format!("{SOUND}[logs]\ncollect_interval = \"40s\"\n"));
+    assert_eq!(code, Some(3));
+    let want = "config.toml:6: logs.collect_interval: must not be longer than report_interval, which is 30s";
+    assert!(told.contains(want), "{told}");
+}
+
+#[test]
+fn a_socket_path_that_is_too_long_is_told_at_the_key_that_made_it() {
+    let long = format!("/run/{}", "x".repeat(100));
+    let (code, told) = checked(&SOUND.replace("\n[con", &format!("\nrun_dir = \"{long}\"\n[con")));
+    assert_eq!(code, Some(3));
+    assert!(
+        told.contains("config.toml:3: node.run_dir: is too long for the socket in it"),
+        "{told}"
+    );
+    let (code, told) = checked(&format!("{SOUND}[local_api]\nsocket_path = \"{long}/s\"\n"));
+    assert_eq!(code, Some(0), "{told}");
+    let (code, told) = checked(&format!("{SOUND}[local_api]\nsocket_path = \"{long}/so\"\n"));
+    assert_eq!(code, Some(3));
+    assert!(
+        told.contains("config.toml:6: local_api.socket_path: must be at most 107 bytes"),
+        "{told}"
+    );
+}
+
+/// The rows of the table in the guide, as key and default.
+fn guide() -> BTreeMap<String, String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operating.md");
+    let text = fs::read_to_string(path).unwrap();
+    let table = text.split("| Key | Default | Rule |").nth(1).unwrap();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(|row| {
+        let cell = |at| row.split('|').nth(at).unwrap().trim().trim_matches('`').to_owned();
+        (cell(1), cell(2).replace("<run_dir>", "/run/meshward").replace(", ", ","))
+    })
+    .collect()
+}
+
+fn flattened(section: &Value, prefix: &str, into: &mut BTreeMap<String, String>) {
+    for (name, inner) in section.as_object().unwrap() {
+        let path = format!("{prefix}{name}");
+        match inner.get("origin") {
+            Some(origin) => {
+                let given = inner["value"]
+                    .as_str()
+                    .map_or_else(|| inner["value"].to_string(), str::to_owned);
+                let is_default = origin == "default" && given != "null";
+                into.insert(path, if is_default { given.replace('"', "") } else { String::new() });
+            }
+            None => flattened(inner, &format!("{path}."), into),
+        }
+    }
+}
+
+#[test]
+fn the_guide_names_every_key_with_its_default() {
+    let node = Node::new("http://127.0.0.1:9", "");
+    fs::write(node.path("config.toml"), SOUND).unwrap();
+    let shown = node.run(&["--output", "json", "config", "show"]).stdout;
+    let mut known = BTreeMap::new();
+    flattened(&serde_json::from_slice(&shown).unwrap(), "", &mut known);
+    assert_eq!(guide(), known);
 }

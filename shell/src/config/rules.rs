@@ -1,0 +1,122 @@
+//! The rules that need more than one key.
+//!
+//! Specification: the configuration tables of "Resources and their fields", and "Limits".
+
+use std::time::Duration;
+
+use super::{
+    build::Reader,
+    duration,
+    error::{Fault, Place},
+    forms,
+    layers::Merged,
+    schema,
+};
+
+/// "report interval rule" of metrics.
+const METRICS_REPORT_MIN: Duration = Duration::from_secs(10);
+/// The pipelines, each with its shortest collect interval in seconds.
+const PIPELINES: [(&str, u64); 3] = [("metrics", 5), ("logs", 5), ("audit", 1)];
+/// The longest path of a Unix socket on Linux, in bytes.
+const SOCKET_PATH_MAX: usize = 107;
+
+/// Tells what the values break together; each fault at the key that somebody set.
+pub(super) fn check(merged: &mut Merged) {
+    let mut rules = Rules { reader: Reader(merged), broken: Vec::new() };
+    rules.local_api();
+    for (section, collect_min) in PIPELINES {
+        if rules.reader.flag(&format!("{section}.enabled")) {
+            rules.intervals(section, Duration::from_secs(collect_min));
+            rules.batch(section);
+            rules.endpoint(section);
+        }
+    }
+    for (path, rule) in rules.broken {
+        let place = merged.held.get(path).map_or(Place::Nowhere, |held| held.place.clone());
+        merged.fault(place, Some(path), Fault::Broken(rule));
+    }
+}
+
+struct Rules<'m> {
+    reader: Reader<'m>,
+    broken: Vec<(&'static str, String)>,
+}
+
+impl Rules<'_> {
+    fn want(&mut self, met: bool, path: &str, rule: impl Into<String>) {
+        if !met && let Some(key) = schema::find(path) {
+            self.broken.push((key.path, rule.into()));
+        }
+    }
+
+    /// Whether some source has the key.
+    fn is_set(&self, path: &str) -> bool {
+        self.reader.0.held.get(path).is_some_and(|held| held.place != Place::Nowhere)
+    }
+
+    fn local_api(&mut self) {
+        let served = self.reader.flag("local_api.http_enabled");
+        let token = self.reader.text("local_api.http_token_file");
+        self.want(
+            !served || token.is_some(),
+            "local_api.http_token_file",
+            "must be set while local_api.http_enabled is true",
+        );
+        let socket = self.reader.text("local_api.socket_path").unwrap_or_default();
+        let fits = socket.len() <= SOCKET_PATH_MAX;
+        if self.is_set("local_api.socket_path") {
+            let rule = format!("must be at most {SOCKET_PATH_MAX} bytes, as sockets want it");
+            self.want(fits, "local_api.socket_path", rule);
+        } else {
+            let rule = format!(
+                "is too long for the socket in it, whose path may have {SOCKET_PATH_MAX} bytes: \
+                 shorten it, or set local_api.socket_path"
+            );
+            self.want(fits, "node.run_dir", rule);
+        }
+    }
+
+    fn intervals(&mut self, section: &str, collect_min: Duration) {
+        let (collect_key, report_key) =
+            (format!("{section}.collect_interval"), format!("{section}.report_interval"));
+        let (collect, report) =
+            (self.reader.duration(&collect_key), self.reader.duration(&report_key));
+        let rule = format!("must be at least {}", duration::text(collect_min));
+        self.want(collect >= collect_min, &collect_key, rule);
+        if self.is_set(&report_key) {
+            let rule = "must not be shorter than collect_interval";
+            self.want(report >= collect, &report_key, rule);
+        } else {
+            let rule = format!(
+                "must not be longer than report_interval, which is {} unless it is set",
+                duration::text(report)
+            );
+            self.want(report >= collect, &collect_key, rule);
+        }
+        if section == "metrics" {
+            let rule = format!("must be at least {}", duration::text(METRICS_REPORT_MIN));
+            self.want(report >= METRICS_REPORT_MIN, &report_key, rule);
+        }
+    }
+
+    fn batch(&mut self, section: &str) {
+        let key = format!("{section}.batch_size");
+        self.want(self.reader.integer::<u64>(&key) > 0, &key, "must be at least 1");
+    }
+
+    fn endpoint(&mut self, section: &str) {
+        let (url_key, secret_key) = (
+            format!("{section}.local_endpoint.url"),
+            format!("{section}.local_endpoint.secret_key"),
+        );
+        let Some(url) = self.reader.text(&url_key) else { return };
+        if let Err(rule) = forms::endpoint_url(&url) {
+            self.want(false, &url_key, rule);
+        }
+        match self.reader.text(&secret_key).map(|key| forms::secret_key(&key)) {
+            None => self.want(false, &secret_key, "must be set while url is"),
+            Some(Err(rule)) => self.want(false, &secret_key, rule),
+            Some(Ok(())) => {}
+        }
+    }
+}
