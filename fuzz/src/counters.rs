@@ -75,6 +75,23 @@ fn due(drawn: &Drawn, response: &Response) -> Due {
         Call::State { .. } => Due::One("state_count"),
         Call::Execution { .. } => Due::One("execution_callback_count"),
         Call::ExecOutput { .. } => Due::One("execution_upload_count"),
-        Call::Health | Call::Register | Call::Reachability { .. } | Call::Test(_) => Due::Nothing,
+        Call::Capabilities { .. } => Due::One("capabilities_count"),
+        Call::Endpoint { .. } => Due::One("endpoint_count"),
+        Call::Session { .. } => Due::One("session_activity_count"),
+        Call::Secret { .. } => Due::One("secrets_count"),
+        Call::PutReport { .. } => Due::One("report_put_count"),
+        Call::DeleteReport { .. } => Due::One("report_delete_count"),
+        Call::Ingest { sink: Sink::Metrics, .. } => Due::One("metrics_count"),
+        Call::Ingest { sink: Sink::Logs, .. } => Due::One("logs_count"),
+        Call::Ingest { sink: Sink::Audit, .. } => Due::One("audit_count"),
+        Call::IntegrityViolations { .. } => Due::One("integrity_violation_count"),
+        Call::Events { .. } => Due::One("events_request_count"),
+        Call::Test(Test::InjectEvent) => Due::One("inject_event_count"),
+        Call::Health
+        | Call::Register
+        | Call::Reachability { .. }
+        | Call::Release { .. }
+        | Call::OpenApi
+        | Call::Test(_) => Due::Nothing,
     }
 }

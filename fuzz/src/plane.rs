@@ -5,7 +5,7 @@ use core::time::Duration;
 use arbitrary::Unstructured;
 use meshward_core::{
     ids::{CallId, CorrelationId},
-    plane::{Effect, Info, Input, Listener, Plane, Settings},
+    plane::{Arrival, Drawn, Effect, Input, Listener, Plane, Settings},
     step::Step,
     time::{Mono, Now, Wall},
     wire::{
@@ -57,11 +57,9 @@ impl Run {
     fn start() -> Self {
         let mut run = Self {
             settings: Settings {
-                problem_base_url: "https://meshward.example/problems".to_owned(),
-                header_prefix: "X-Service".to_owned(),
                 signing_public_key: "BQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQU=".to_owned(),
                 tls_certificate: "-----BEGIN CERTIFICATE-----\n".to_owned(),
-                info: Info::default(),
+                ..Settings::default()
             },
             plane: Plane::default(),
             now: Now {
@@ -93,12 +91,9 @@ impl Run {
     fn ask(&mut self, listener: Listener, request: Request) -> Response {
         let call = self.calls;
         self.calls = call.next();
-        let input = Input::Requested {
-            call,
-            listener,
-            request,
-            correlation: CorrelationId(u128::from(call.0)),
-        };
+        let drawn = Drawn { correlation: CorrelationId(u128::from(call.0)), ..Drawn::default() };
+        let arrival = Arrival { listener, request, begun: self.now.mono, drawn };
+        let input = Input::Requested { call, arrival };
         let plane = core::mem::take(&mut self.plane);
         let twin = plane.clone().step(&self.settings, self.now, input.clone());
         let step = plane.step(&self.settings, self.now, input);
@@ -107,9 +102,15 @@ impl Run {
         self.plane = state;
         let effect = effects.pop().expect("a request is answered");
         assert!(effects.is_empty(), "one answer to one request");
-        let Effect::Reply { call: answered, response } = effect;
-        assert_eq!(answered, call, "an answer names its question");
-        response
+        match effect {
+            Effect::Reply { call: answered, response, .. } => {
+                assert_eq!(answered, call, "an answer names its question");
+                response
+            }
+            Effect::Open { .. } | Effect::Send { .. } | Effect::Close | Effect::Sign { .. } => {
+                panic!("a request is answered")
+            }
+        }
     }
 
     fn learn(&mut self, response: &Response) {

@@ -73,6 +73,7 @@ fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
     let byte: u8 = u.arbitrary()?;
     let node = if byte < 230 { site::NODE_ID } else { "0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0ff" };
     let (node, execution) = (node.to_owned(), format!("run {}", byte / 21 % 3));
+    let sink = [Sink::Metrics, Sink::Logs, Sink::Audit][usize::from(byte / 21 % 3)];
     Ok(Some(match byte % 21 {
         0 => Call::Health,
         1 => Call::Register,
@@ -93,7 +94,7 @@ fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
         17 => Call::Test(Test::TlsCert),
         18 => return Ok(None),
         19 => Call::Reachability { node },
-        _ => Call::Local([Sink::Metrics, Sink::Logs, Sink::Audit][usize::from(byte / 21 % 3)]),
+        _ => Call::Local(sink),
     }))
 }
 
@@ -157,7 +158,23 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             encode(&ConfigureHeartbeat { reconcile: choice & 1 == 1, rotate_keys: choice & 2 == 2 })
         }
         Some(Call::Local(_)) => b"[]".to_vec(),
-        Some(Call::Health | Call::State { .. } | Call::Reachability { .. } | Call::Test(_))
+        Some(
+            Call::Health
+            | Call::Capabilities { .. }
+            | Call::Endpoint { .. }
+            | Call::State { .. }
+            | Call::Reachability { .. }
+            | Call::Events { .. }
+            | Call::Session { .. }
+            | Call::Secret { .. }
+            | Call::PutReport { .. }
+            | Call::DeleteReport { .. }
+            | Call::Ingest { .. }
+            | Call::IntegrityViolations { .. }
+            | Call::Release { .. }
+            | Call::OpenApi
+            | Call::Test(_),
+        )
         | None => Vec::new(),
     })
 }

@@ -61,19 +61,26 @@ impl World {
 
     /// Asks the control plane directly, past the network.
     pub fn ask_plane(&mut self, request: Request) -> Response {
-        let input = plane::Input::Requested {
-            call: CallId::default(),
+        let correlation = CorrelationId(u128::from(self.rng.next()));
+        let arrival = plane::Arrival {
             listener: plane::Listener::Main,
             request,
-            correlation: CorrelationId(u128::from(self.rng.next())),
+            begun: self.clock.now().mono,
+            drawn: plane::Drawn { correlation, ..plane::Drawn::default() },
         };
+        let input = plane::Input::Requested { call: CallId::default(), arrival };
         let step =
             std::mem::take(&mut self.plane).step(&self.plane_settings, self.clock.now(), input);
         self.plane = step.state;
         step.effects
             .into_iter()
-            .map(|plane::Effect::Reply { response, .. }| response)
-            .next()
+            .find_map(|effect| match effect {
+                plane::Effect::Reply { response, .. } => Some(response),
+                plane::Effect::Open { .. }
+                | plane::Effect::Send { .. }
+                | plane::Effect::Close
+                | plane::Effect::Sign { .. } => None,
+            })
             .unwrap_or_else(|| Response::empty(500))
     }
 

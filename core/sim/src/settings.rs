@@ -36,11 +36,5 @@ pub(crate) fn agent() -> Settings {
 
 /// The control plane's; each start signs with a key of its own.
 pub(crate) fn plane(starts: u8) -> plane::Settings {
-    plane::Settings {
-        problem_base_url: "https://meshward.example/problems".to_owned(),
-        header_prefix: "X-Service".to_owned(),
-        signing_public_key: base64_text(&[starts; 32]),
-        tls_certificate: String::new(),
-        info: plane::Info::default(),
-    }
+    plane::Settings { signing_public_key: base64_text(&[starts; 32]), ..plane::Settings::default() }
 }

@@ -2,7 +2,10 @@
 //!
 //! Specification: "Limits"; `decisions.md` section 7 (Body cap where none is named; gzip).
 
-use super::{Listener, Plane, Settings, admit, register, route, serve, upload::Token};
+use super::{
+    Listener, Plane, Settings, admit, endpoint, ingest, integrity, register, route, serve, session,
+    upload::Token,
+};
 use crate::{
     ids::ExecutionId,
     wire::{
@@ -46,25 +49,52 @@ fn rule(call: &Call) -> BodyRule {
     match call {
         Call::Register => BodyRule::plain(register::BODY_MAX),
         Call::RotateKeys => BodyRule::plain(rotation::BODY_MAX),
+        Call::Endpoint { .. } => BodyRule::plain(endpoint::BODY_MAX),
         Call::Execution { .. } => BodyRule::plain(execution::BODY_MAX),
         Call::ExecOutput { .. } => BodyRule::plain(UPLOAD_MAX),
-        Call::Heartbeat { .. } => BodyRule::plain(BODY_MAX),
-        Call::Local(_) | Call::Test(Test::ConfigureState | Test::ConfigureHeartbeat) => {
-            BodyRule { cap: BODY_MAX, inflate: true }
+        Call::Session { .. } => BodyRule::plain(session::BODY_MAX),
+        Call::IntegrityViolations { .. } => BodyRule::plain(integrity::BODY_MAX),
+        Call::Heartbeat { .. } | Call::Capabilities { .. } | Call::PutReport { .. } => {
+            BodyRule::plain(BODY_MAX)
         }
+        Call::Ingest { .. } => ingest::BODY_RULE,
+        Call::Local(_) => BodyRule { cap: BODY_MAX, inflate: true },
+        Call::Test(test) => test_rule(test),
         Call::Health
         | Call::State { .. }
         | Call::Reachability { .. }
-        | Call::Test(
-            Test::Bearer
-            | Test::Assertions
-            | Test::LastRequest { .. }
-            | Test::Executions
-            | Test::ExecOutput { .. }
-            | Test::Info
-            | Test::Reset
-            | Test::TlsCert,
-        ) => BodyRule::plain(0),
+        | Call::Events { .. }
+        | Call::Secret { .. }
+        | Call::DeleteReport { .. }
+        | Call::Release { .. }
+        | Call::OpenApi => BodyRule::plain(0),
+    }
+}
+
+const fn test_rule(test: &Test) -> BodyRule {
+    match test {
+        Test::ConfigureState
+        | Test::ConfigureHeartbeat
+        | Test::ConfigureEndpoint
+        | Test::ConfigureEvents
+        | Test::ConfigureSecrets
+        | Test::InjectEvent
+        | Test::Verify
+        | Test::AddFault => BodyRule { cap: BODY_MAX, inflate: true },
+        Test::Bearer
+        | Test::Assertions
+        | Test::LastRequest { .. }
+        | Test::Requests
+        | Test::ClearRequests
+        | Test::Faults
+        | Test::ClearFaults
+        | Test::RemoveFault { .. }
+        | Test::Executions
+        | Test::ExecOutput { .. }
+        | Test::Info
+        | Test::Reset
+        | Test::TlsCert
+        | Test::Ui => BodyRule::plain(0),
     }
 }
 

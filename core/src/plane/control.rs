@@ -3,8 +3,13 @@
 //! Specification: "Fixture control routes" and "Fixture local-endpoint handlers"; `decisions.md` sections 6 and 7.
 
 use super::{
-    Plane, admit, captures::Endpoint, counters::Counter, executions, heartbeat, refusal::Denial,
-    serve::Asked, site, snapshot,
+    Plane, admit,
+    captures::Endpoint,
+    counters::Counter,
+    executions, heartbeat,
+    refusal::Denial,
+    serve::{self, Answered, Asked, Order, Ordered},
+    site, snapshot,
 };
 use crate::{
     ids::ExecutionId,
@@ -20,24 +25,43 @@ use crate::{
 };
 
 impl Plane {
-    pub(super) fn control(
-        self,
-        test: Test,
-        asked: Asked<'_>,
-    ) -> Step<Self, Result<Response, Denial>> {
-        let answer = match test {
-            Test::Bearer => Ok(bearer()),
-            Test::Assertions => Ok(Response::json(200, self.counters.encode())),
-            Test::LastRequest { endpoint } => self.last_request(&endpoint),
-            Test::ConfigureState => return self.configure_state(asked),
-            Test::ConfigureHeartbeat => return self.configure_heartbeat(asked),
-            Test::Executions => Ok(Response::json(200, json::encode(&self.executions.statuses()))),
-            Test::ExecOutput { execution } => self.exec_output(&ExecutionId(execution)),
-            Test::Info => Ok(info(&asked)),
-            Test::Reset => return Step::to(Self::default()).emit(Ok(Response::empty(204))),
-            Test::TlsCert => Ok(tls_certificate(&asked)),
-        };
+    pub(super) fn control(self, test: Test, asked: Asked<'_>) -> Ordered {
+        serve::plainly(match test {
+            Test::InjectEvent => return self.inject_event(asked),
+            Test::ConfigureEvents => return self.configure_events(asked),
+            Test::Verify => return self.verify(asked),
+            Test::ConfigureState => self.configure_state(asked),
+            Test::ConfigureHeartbeat => self.configure_heartbeat(asked),
+            Test::ConfigureEndpoint => self.configure_endpoint(asked),
+            Test::ConfigureSecrets => self.configure_secrets(asked),
+            Test::Requests => self.requests(&asked),
+            Test::ClearRequests => self.clear_requests(),
+            Test::Faults => self.faults(),
+            Test::AddFault => self.add_fault(asked),
+            Test::ClearFaults => self.clear_faults(),
+            Test::RemoveFault { id } => self.remove_fault(&id),
+            Test::Reset => return reset(),
+            Test::Bearer => self.tell(|_| Ok(bearer())),
+            Test::Assertions => self.tell(|plane| Ok(Response::json(200, plane.counters.encode()))),
+            Test::LastRequest { endpoint } => self.tell(|plane| plane.last_request(&endpoint)),
+            Test::Executions => self.tell(|plane| Ok(plane.statuses())),
+            Test::ExecOutput { execution } => {
+                self.tell(|plane| plane.exec_output(&ExecutionId(execution)))
+            }
+            Test::Info => self.tell(|_| Ok(info(&asked))),
+            Test::TlsCert => self.tell(|_| Ok(tls_certificate(&asked))),
+            Test::Ui => self.tell(|_| serve::ui(&asked)),
+        })
+    }
+
+    /// Answers with what is known, and changes nothing.
+    fn tell(self, answer: impl FnOnce(&Self) -> Result<Response, Denial>) -> Answered {
+        let answer = answer(&self);
         Step::to(self).emit(answer)
+    }
+
+    fn statuses(&self) -> Response {
+        Response::json(200, json::encode(&self.executions.statuses()))
     }
 
     fn last_request(&self, endpoint: &str) -> Result<Response, Denial> {
@@ -53,7 +77,7 @@ impl Plane {
         Ok(response)
     }
 
-    fn configure_state(mut self, asked: Asked<'_>) -> Step<Self, Result<Response, Denial>> {
+    fn configure_state(mut self, asked: Asked<'_>) -> Answered {
         let read = snapshot::read(&asked.body);
         self.captures.keep(Endpoint::ConfigureState, asked.body);
         let snapshot = match read {
@@ -70,7 +94,7 @@ impl Plane {
         Step::to(self).emit(Ok(Response::empty(204)))
     }
 
-    fn configure_heartbeat(mut self, asked: Asked<'_>) -> Step<Self, Result<Response, Denial>> {
+    fn configure_heartbeat(mut self, asked: Asked<'_>) -> Answered {
         let read = read_answer(&asked.body);
         self.captures.keep(Endpoint::ConfigureHeartbeat, asked.body);
         match read {
@@ -83,11 +107,7 @@ impl Plane {
     }
 
     /// Any bytes are taken; only the bearer is checked.
-    pub(super) fn local(
-        mut self,
-        sink: Sink,
-        asked: Asked<'_>,
-    ) -> Step<Self, Result<Response, Denial>> {
+    pub(super) fn local(mut self, sink: Sink, asked: Asked<'_>) -> Answered {
         if let Err(refusal) = admit::admit_local(&asked.head.headers) {
             return Step::to(self).emit(Err(refusal.into()));
         }
@@ -103,6 +123,11 @@ impl Plane {
         self.counters.count(counter);
         Step::to(self).emit(Ok(Response::empty(204)))
     }
+}
+
+/// Everything as it was after the start; open streams end.
+fn reset() -> Ordered {
+    Step::to(Plane::default()).emit_all([Order::Close, Order::Answer(Ok(Response::empty(204)))])
 }
 
 fn whole(body: &Body) -> Result<&[u8], Denial> {

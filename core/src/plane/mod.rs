@@ -1,138 +1,135 @@
 //! The control plane's decisions, reached through one [`Plane::step`].
 //!
 //! The fixture reads a request's head, asks [`body_rule`] how much of the body to read, and hands the whole over as
-//! [`Input::Requested`]; it sends what [`Effect::Reply`] holds.
+//! [`Input::Requested`]; it carries out each [`Effect`], in order.
 
 pub mod admit;
 mod body;
+pub mod capabilities;
 pub mod captures;
 mod control;
 pub mod counters;
 pub mod default_snapshot;
+pub mod endpoint;
 pub mod execution;
 pub mod executions;
+mod facts;
+pub mod faults;
 pub mod heartbeat;
+pub mod ingest;
+pub mod integrity;
+pub mod journal;
+pub mod manner;
 pub mod nonce;
 pub mod refusal;
 pub mod register;
 pub mod rotation;
 pub mod route;
+pub mod secrets;
 mod serve;
+pub mod session;
 pub mod site;
 pub mod snapshot;
+pub mod stream;
 pub mod upload;
 
-use alloc::string::{String, ToString as _};
-
 use crate::{
-    ids::{CallId, CorrelationId},
+    ids::CallId,
     step::Step,
-    time::Now,
-    wire::http::{Method, Request, Response},
+    time::{Mono, Now},
+    wire::http::Response,
 };
 
 pub use body::{BodyRule, body_rule};
+use capabilities::Capabilities;
 use captures::Captures;
 use counters::{Counter, Counters};
+use endpoint::Endpoints;
 use executions::Executions;
+pub use facts::{Arrival, Drawn, Effect, Info, Input, KEEP_ALIVE, Listener, Settings};
+use faults::Faults;
 use heartbeat::Heartbeat;
+use journal::Journal;
+use manner::Manner;
 use nonce::Nonces;
 use refusal::Denial;
 use rotation::Rotation;
+use secrets::Secrets;
+use serve::{Asked, Order};
+use session::Sessions;
 use snapshot::Desired;
-
-/// What stays the same while a plane runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// What stands before the code in a problem's `type`, without a slash at its end.
-    pub problem_base_url: String,
-    /// The prefix of the contract's own headers, such as `X-Service`.
-    pub header_prefix: String,
-    /// Base64 of the Ed25519 key that signs events, made at start.
-    pub signing_public_key: String,
-    /// The certificate of the TLS listener, as PEM.
-    pub tls_certificate: String,
-    pub info: Info,
-}
-
-/// What `GET /test/info` tells.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Info {
-    pub addr: String,
-    pub tls_addr: String,
-    pub pid: u32,
-    pub version: String,
-    pub started_at: String,
-}
-
-/// The listener a request came in by; each serves its own routes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Listener {
-    #[default]
-    Main,
-    Tls,
-}
-
-/// A fact for the plane.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// A request came, its body read by the [`BodyRule`] of its head.
-    Requested { call: CallId, listener: Listener, request: Request, correlation: CorrelationId },
-}
-
-/// An order of the plane.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
-    Reply { call: CallId, response: Response },
-}
+use stream::Stream;
 
 /// Everything the control plane knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plane {
+    capabilities: Capabilities,
     captures: Captures,
     counters: Counters,
     desired: Desired,
+    endpoints: Endpoints,
     executions: Executions,
+    faults: Faults,
     heartbeat: Heartbeat,
+    journal: Journal,
     nonces: Nonces,
     rotation: Rotation,
+    secrets: Secrets,
+    sessions: Sessions,
+    stream: Stream,
 }
 
 impl Plane {
     /// Moves on one input.
     pub fn step(self, settings: &Settings, now: Now, input: Input) -> Step<Self, Effect> {
-        let Input::Requested { call, listener, request, correlation } = input;
-        let path = request.path.clone();
-        let method = request.method;
-        let Step { state, effects } = self.answer(settings, now, (listener, request));
-        let responses = effects.into_iter().map(|answer| {
-            let mut response = match answer {
-                Ok(response) => response,
-                Err(denial) => denial.response(settings, &path, correlation),
-            };
-            if method == Method::Head {
-                response.headers.push("content-length", &response.body.len().to_string());
-                response.body.clear();
-            }
-            Effect::Reply { call, response }
+        match input {
+            Input::Requested { call, arrival } => self.requested(settings, now, call, arrival),
+            Input::Signed { .. } | Input::Left { .. } | Input::Ticked => Step::to(self),
+        }
+    }
+
+    /// When the next [`Input::Ticked`] is wanted, if at all.
+    pub const fn wakeup(&self) -> Option<Mono> {
+        None
+    }
+
+    fn requested(
+        self,
+        settings: &Settings,
+        now: Now,
+        call: CallId,
+        arrival: Arrival,
+    ) -> Step<Self, Effect> {
+        let path = arrival.request.path.clone();
+        let (method, correlation) = (arrival.request.method, arrival.drawn.correlation);
+        let answer = |answer: Result<Response, Denial>| {
+            let response =
+                answer.unwrap_or_else(|denial| denial.response(settings, &path, correlation));
+            let response = facts::headless(method, response);
+            Effect::Reply { call, response, manner: Manner::default() }
+        };
+        let Step { state, effects } = self.ordered(settings, now, arrival);
+        let effects = effects.into_iter().filter_map(|order| match order {
+            Order::Answer(result) => Some(answer(result)),
+            Order::Open(opening) => Some(Effect::Open { call, opening }),
+            Order::Send { audience, frame } => Some(Effect::Send { audience, frame }),
+            Order::Close => Some(Effect::Close),
+            Order::Sign(bytes) => Some(Effect::Sign { call, bytes }),
+            Order::Wait => None,
         });
-        Step::to(state).emit_all(responses)
+        Step::to(state).emit_all(effects)
     }
 
     /// The gate comes before routing: without a good bearer nothing else is looked at.
-    fn answer(
-        mut self,
-        settings: &Settings,
-        now: Now,
-        (listener, request): (Listener, Request),
-    ) -> Step<Self, Result<Response, Denial>> {
+    fn ordered(mut self, settings: &Settings, now: Now, arrival: Arrival) -> Step<Self, Order> {
+        let Arrival { listener, request, drawn, .. } = arrival;
         if let Err(refusal) = admit::admit(listener, &request.path, &request.headers) {
             self.counters.count(Counter::Unauthorized);
-            return Step::to(self).emit(Err(refusal.into()));
+            return Step::to(self).emit(Order::Answer(Err(refusal.into())));
         }
         match route::route(listener, request.method, &request.path) {
-            Ok(call) => self.serve(call, serve::Asked::new(settings, now, request)),
-            Err(miss) => Step::to(self).emit(Err(miss.into())),
+            Ok(call) => self.serve(call, Asked::new(settings, now, request, drawn)),
+            Err(miss) => Step::to(self).emit(Order::Answer(Err(miss.into()))),
         }
     }
 }

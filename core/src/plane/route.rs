@@ -41,8 +41,9 @@ pub fn route(listener: Listener, method: Method, path: &str) -> Result<Call, Mis
     if offers.is_empty() {
         return Err(Miss::NotFound);
     }
-    let wanted = if method == Method::Head { Method::Get } else { method };
     let allow = allow(&offers);
+    let streams = offers.iter().any(|(_, call)| matches!(call, Call::Events { .. }));
+    let wanted = if method == Method::Head && !streams { Method::Get } else { method };
     let found = offers.into_iter().find(|(offered, _)| *offered == wanted);
     found.map(|(_, call)| call).ok_or(Miss::Method { allow })
 }
@@ -60,9 +61,10 @@ fn segment(raw: &str) -> Option<String> {
 fn allow(offers: &[(Method, Call)]) -> String {
     let names: Vec<&str> = offers
         .iter()
-        .flat_map(|(method, _)| match method {
-            Method::Get => vec!["GET", "HEAD"],
-            Method::Head | Method::Post | Method::Put | Method::Delete | Method::Other => {
+        .flat_map(|(method, call)| match (method, call) {
+            (Method::Get, Call::Events { .. }) => vec!["GET"],
+            (Method::Get, _) => vec!["GET", "HEAD"],
+            (Method::Head | Method::Post | Method::Put | Method::Delete | Method::Other, _) => {
                 vec![method.name()]
             }
         })
@@ -77,8 +79,14 @@ fn offers(segments: &[&str]) -> Vec<(Method, Call)> {
         ["exec-output", execution] => {
             vec![by_method(Call::ExecOutput { execution: execution.to_string() })]
         }
+        ["releases", tag, asset] => {
+            vec![by_method(Call::Release { tag: tag.to_string(), asset: asset.to_string() })]
+        }
+        ["openapi.json"] => vec![by_method(Call::OpenApi)],
         ["test", "state"] => vec![(Method::Put, Call::Test(Test::ConfigureState))],
-        ["test", rest @ ..] => test(rest).map(Call::Test).into_iter().map(by_method).collect(),
+        ["test", rest @ ..] => {
+            test(rest).into_iter().map(|test| by_method(Call::Test(test))).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -87,52 +95,78 @@ fn by_method(call: Call) -> (Method, Call) {
     (call.method(), call)
 }
 
-fn contract(segments: &[&str]) -> Option<Call> {
-    Some(match segments {
-        ["health"] => Call::Health,
-        ["register"] => Call::Register,
-        ["keys", "rotate"] => Call::RotateKeys,
-        ["nodes", node, rest @ ..] => return node_call(node.to_string(), rest),
-        _ => return None,
-    })
+fn contract(segments: &[&str]) -> Vec<Call> {
+    match segments {
+        ["health"] => vec![Call::Health],
+        ["register"] => vec![Call::Register],
+        ["keys", "rotate"] => vec![Call::RotateKeys],
+        ["nodes", node, rest @ ..] => node_calls(node.to_string(), rest),
+        _ => Vec::new(),
+    }
 }
 
-fn node_call(node: String, segments: &[&str]) -> Option<Call> {
-    Some(match segments {
+fn node_calls(node: String, segments: &[&str]) -> Vec<Call> {
+    vec![match segments {
         ["heartbeat"] => Call::Heartbeat { node },
+        ["capabilities"] => Call::Capabilities { node },
+        ["endpoint"] => Call::Endpoint { node },
         ["state"] => Call::State { node },
         ["reachability"] => Call::Reachability { node },
+        ["events"] => Call::Events { node },
         ["executions", execution] => Call::Execution { node, execution: execution.to_string() },
-        _ => return None,
-    })
+        ["sessions", session] => Call::Session { node, session: session.to_string() },
+        ["secrets", key] => Call::Secret { node, key: key.to_string() },
+        ["state", "reports", key] => return reports(node, key),
+        ["integrity-violations"] => Call::IntegrityViolations { node },
+        [name] => match sink(name) {
+            Some(sink) => Call::Ingest { node, sink },
+            None => return Vec::new(),
+        },
+        _ => return Vec::new(),
+    }]
 }
 
-fn test(segments: &[&str]) -> Option<Test> {
-    Some(match segments {
-        ["bearer"] => Test::Bearer,
-        ["assertions"] => Test::Assertions,
-        ["last-request", endpoint] => Test::LastRequest { endpoint: endpoint.to_string() },
-        ["configure-state"] => Test::ConfigureState,
-        ["configure-heartbeat"] => Test::ConfigureHeartbeat,
-        ["executions"] => Test::Executions,
-        ["exec-output", execution] => Test::ExecOutput { execution: execution.to_string() },
-        ["info"] => Test::Info,
-        ["reset"] => Test::Reset,
-        ["tls-cert"] => Test::TlsCert,
-        _ => return None,
-    })
+fn reports(node: String, key: &str) -> Vec<Call> {
+    let put = Call::PutReport { node: node.clone(), key: key.to_string() };
+    vec![put, Call::DeleteReport { node, key: key.to_string() }]
+}
+
+fn sink(name: &str) -> Option<Sink> {
+    [Sink::Metrics, Sink::Logs, Sink::Audit].into_iter().find(|sink| sink.name() == name)
+}
+
+fn test(segments: &[&str]) -> Vec<Test> {
+    match segments {
+        ["bearer"] => vec![Test::Bearer],
+        ["assertions"] => vec![Test::Assertions],
+        ["last-request", endpoint] => vec![Test::LastRequest { endpoint: endpoint.to_string() }],
+        ["configure-state"] => vec![Test::ConfigureState],
+        ["configure-heartbeat"] => vec![Test::ConfigureHeartbeat],
+        ["configure-endpoint"] => vec![Test::ConfigureEndpoint],
+        ["configure-events"] => vec![Test::ConfigureEvents],
+        ["configure-secrets"] => vec![Test::ConfigureSecrets],
+        ["inject-event"] => vec![Test::InjectEvent],
+        ["requests"] => vec![Test::Requests, Test::ClearRequests],
+        ["verify"] => vec![Test::Verify],
+        ["faults"] => vec![Test::Faults, Test::AddFault, Test::ClearFaults],
+        ["faults", id] => vec![Test::RemoveFault { id: id.to_string() }],
+        ["executions"] => vec![Test::Executions],
+        ["exec-output", execution] => vec![Test::ExecOutput { execution: execution.to_string() }],
+        ["info"] => vec![Test::Info],
+        ["reset"] => vec![Test::Reset],
+        ["tls-cert"] => vec![Test::TlsCert],
+        ["ui"] => vec![Test::Ui],
+        _ => Vec::new(),
+    }
 }
 
 /// The TLS listener serves the local endpoints and what watches them.
 fn tls_offers(segments: &[&str]) -> Vec<(Method, Call)> {
-    let call = match segments {
-        ["local", "metrics"] => Some(Call::Local(Sink::Metrics)),
-        ["local", "logs"] => Some(Call::Local(Sink::Logs)),
-        ["local", "audit"] => Some(Call::Local(Sink::Audit)),
-        ["test", "assertions"] | ["test", "last-request", _] => {
-            test(&segments[1..]).map(Call::Test)
+    match segments {
+        ["local", name] => {
+            sink(name).map(|sink| by_method(Call::Local(sink))).into_iter().collect()
         }
-        _ => None,
-    };
-    call.into_iter().map(by_method).collect()
+        ["test", "assertions"] | ["test", "last-request", _] => offers(segments),
+        _ => Vec::new(),
+    }
 }

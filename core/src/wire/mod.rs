@@ -18,4 +18,5 @@ pub mod register;
 pub mod retry_after;
 pub mod rotation;
 pub mod snapshot;
+pub mod sse;
 pub mod timestamp;

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use meshward_core::{
     ids::{CallId, CorrelationId},
-    plane::{Effect, Input, Listener, Plane, Settings, site},
+    plane::{Arrival, Drawn, Effect, Input, Listener, Plane, Settings, site},
     time::{Mono, Now, Wall},
     wire::{
         bearer::Credential,
@@ -21,33 +21,55 @@ pub(crate) struct Desk {
     pub(crate) plane: Plane,
     pub(crate) settings: Settings,
     pub(crate) now: Now,
+    /// What the last request had done besides its answer.
+    pub(crate) others: Vec<Effect>,
 }
+
+/// What stands for every signature.
+pub(crate) const SIGNATURE: &str = "c2lnbmF0dXJl";
 
 impl Desk {
     pub(crate) fn open() -> Self {
         let settings = Settings {
-            problem_base_url: "https://meshward.example/problems".into(),
-            header_prefix: "X-Service".into(),
             signing_public_key: "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=".into(),
             tls_certificate: "PEM".into(),
-            info: meshward_core::plane::Info::default(),
+            ..Settings::default()
         };
         let now = Now { mono: Mono::default(), wall: Wall::from_origin(NOON) };
-        Self { plane: Plane::default(), settings, now }
+        Self { plane: Plane::default(), settings, now, others: Vec::new() }
     }
 
     /// Sends a request exactly as given.
     pub(crate) fn send(&mut self, listener: Listener, request: Request) -> Response {
-        let correlation = CorrelationId(7);
-        let input = Input::Requested { call: CallId(1), listener, request, correlation };
+        let drawn = Drawn { correlation: CorrelationId(7), envelope_nonce: [7; 12] };
+        let arrival = Arrival { listener, request, begun: self.now.mono, drawn };
+        self.others.clear();
+        let mut responses = Vec::new();
+        self.give(Input::Requested { call: CallId(1), arrival }, &mut responses);
+        let [response] =
+            <[Response; 1]>::try_from(responses).expect("every request gets exactly one reply");
+        response
+    }
+
+    /// Steps on one input; signatures are given at once, all other orders are kept.
+    fn give(&mut self, input: Input, responses: &mut Vec<Response>) {
         let step = core::mem::take(&mut self.plane).step(&self.settings, self.now, input);
         self.plane = step.state;
-        let [Effect::Reply { call: CallId(1), response }] =
-            <[Effect; 1]>::try_from(step.effects).expect("every request gets exactly one reply")
-        else {
-            panic!("the reply names another call");
-        };
-        response
+        for effect in step.effects {
+            match effect {
+                Effect::Reply { call, response, .. } => {
+                    assert_eq!(call, CallId(1), "the reply names its call");
+                    responses.push(response);
+                }
+                Effect::Sign { call, .. } => {
+                    let signature = SIGNATURE.to_owned();
+                    self.give(Input::Signed { call, signature }, responses);
+                }
+                Effect::Open { .. } | Effect::Send { .. } | Effect::Close => {
+                    self.others.push(effect);
+                }
+            }
+        }
     }
 
     /// Sends a body of any kind with the good bearer.

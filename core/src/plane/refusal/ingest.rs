@@ -1,0 +1,3 @@
+//! The refusals of metrics, logs and audit records.
+//!
+//! Specification: "Errors".

@@ -1,0 +1,3 @@
+//! The refusals of capabilities, endpoint and integrity violations.
+//!
+//! Specification: "Errors".

@@ -1,0 +1,3 @@
+//! The refusals of sessions, secrets and reports.
+//!
+//! Specification: "Errors".

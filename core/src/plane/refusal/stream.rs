@@ -1,0 +1,3 @@
+//! The refusals of events and what steers them.
+//!
+//! Specification: "Errors".

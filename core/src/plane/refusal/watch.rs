@@ -1,0 +1,3 @@
+//! The refusals of the journal, verification and faults.
+//!
+//! Specification: "Errors".

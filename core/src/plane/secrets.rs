@@ -1,0 +1,5 @@
+//! TODO-part.
+
+/// State.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Secrets;
