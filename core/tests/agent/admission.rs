@@ -88,6 +88,7 @@ fn an_identity_that_cannot_be_written_is_written_later_and_nothing_is_sent_meanw
         let failed = Stored::Failed { order: OrderKind::Persist, jitter: Jitter::NONE, reason };
         let effects = bench.give(Input::Stored(failed));
         assert!(matches!(effects.as_slice(), [Effect::Tell(Notice { level: Level::Error, .. })]));
+        assert_eq!(bench.give(Input::Ticked), [], "not before its time");
         assert_eq!(wait(&bench), seconds(expected));
         bench.pass(seconds(expected));
         assert_eq!(bench.give(Input::Ticked), order);

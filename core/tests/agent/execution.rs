@@ -110,6 +110,15 @@ fn a_pull_that_was_sent_before_a_claim_was_lost_is_passed_over_and_the_next_one_
 }
 
 #[test]
+fn how_many_run_and_how_many_wait_is_told() {
+    let mut floor = Floor::new();
+    assert_eq!(floor.dispatch.depths(), (0, 0));
+    floor.run("one");
+    floor.pulled(&[entry("two", "ack"), entry("three", "ack"), entry("four", "ack")]);
+    assert_eq!(floor.dispatch.depths(), (1, 2));
+}
+
+#[test]
 fn a_walk_posts_every_legal_edge_and_then_settles() {
     for (status, legs) in [("pending", &[Ack, Started, Failed][..]), ("ack", &[Started, Failed])] {
         let mut floor = Floor::new();

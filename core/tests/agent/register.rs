@@ -222,6 +222,26 @@ fn limited(after: u64, asked: &str) -> (Bench, Vec<Effect>) {
 }
 
 #[test]
+fn a_tick_before_its_time_sends_nothing() {
+    let (mut bench, _) = limited(0, "7");
+    bench.pass(seconds(7) - Duration::from_nanos(1));
+    assert_eq!(bench.give(Input::Ticked), []);
+    bench.pass(Duration::from_nanos(1));
+    sent_to(&bench.give(Input::Ticked), "/v1/register");
+}
+
+#[test]
+fn a_stop_waits_for_an_answer_that_would_waste_the_token_and_for_nothing_else() {
+    let stopped = [Effect::Exit(Exit::Drained)];
+    assert_eq!(gathering().give(Input::Draining), stopped);
+    let (mut bench, call, _) = posting(token_value());
+    assert_eq!(bench.give(Input::Draining), []);
+    assert_eq!(bench.answer(call, accepted()).len(), 1, "the identity is written first");
+    let effects = bench.give(Input::Stored(Stored::Persisted));
+    assert_eq!(exit(&effects), Some(Exit::Drained));
+}
+
+#[test]
 fn retry_after_is_honoured_when_its_wait_ends_inside_the_window() {
     for (asked, expected) in [("7", 7), ("299", 299), ("300", 1), ("0", 1), ("soon", 1), ("-1", 1)]
     {
