@@ -272,6 +272,37 @@ fn an_outcome_or_a_lost_run_is_reported_on_five_pulls_at_most_one_a_pull() {
 }
 
 #[test]
+fn a_kept_outcome_whose_output_is_too_large_is_reported_without_it_on_the_next_pull() {
+    let mut floor = Floor::new();
+    floor.run("one");
+    floor.finish_with("one", Cause::Exited(0), "much");
+    for _ in 0..2 {
+        floor.answer("one", Succeeded, failed());
+        floor.wake();
+    }
+    floor.answer("one", Succeeded, failed());
+    assert!(posted(&floor.pulled(&[entry("one", "started")]))[0].1.output.is_some());
+    floor.answer("one", Succeeded, unacceptable(true));
+    let effects = floor.pulled(&[entry("one", "started")]);
+    let callback = &posted(&effects)[0].1;
+    assert_eq!((callback.status, &callback.output), (Succeeded, &None));
+    floor.answer("one", Succeeded, unacceptable(true));
+    assert_eq!(floor.pulled(&[entry("one", "started")]), [], "nothing smaller is left to try");
+}
+
+#[test]
+fn an_answer_about_another_status_than_the_reported_one_is_ignored() {
+    let mut floor = Floor::new();
+    floor.run("one");
+    floor.finish("one", Cause::Exited(0));
+    let before = floor.dispatch.clone();
+    for status in [Ack, Started, Failed, Cancelled] {
+        assert_eq!(floor.answer("one", status, Called::Accepted), [], "{status:?}");
+    }
+    assert_eq!(floor.dispatch, before);
+}
+
+#[test]
 fn a_lost_run_is_reported_as_failed_with_its_error() {
     let effects = Floor::new().pulled(&[entry("one", "started")]);
     let expected = Callback { error: Some(LOST.into()), ..Callback::of(Failed) };
