@@ -19,8 +19,8 @@ use proptest::prelude::*;
 
 use crate::{
     bench::{
-        Bench, NODE, TOKEN, gathered, nsk, problem, public_key, registration_body, responded,
-        seconds, secret, sent, sent_to, settings, token_in_file, token_value,
+        Bench, NODE, TOKEN, echoing, gathered, nsk, problem, public_key, registration_body,
+        responded, seconds, secret, sent, sent_to, settings, token_in_file, token_value,
     },
     support,
 };
@@ -210,6 +210,20 @@ fn a_refusal_ends_the_process_with_its_status_and_code() {
         (403, Some("token_consumed".into()))
     );
     assert!(reason.contains("c0ffee") && !reason.contains(TOKEN), "{reason}");
+}
+
+#[test]
+fn what_the_control_plane_says_is_told_on_one_line_and_without_the_token() {
+    let detail = format!("no {TOKEN} here\\n2026 ERROR forged \\u001b[31m");
+    let (mut bench, call, _) = posting(token_value());
+    let effects = bench.answer(call, echoing(403, &detail));
+    let Some(Exit::Refused { reason, .. }) = exit(&effects) else { panic!("{effects:?}") };
+    assert!(reason.contains("no <secret> here"), "{reason}");
+    let (mut bench, call, _) = posting(token_value());
+    let effects = bench.answer(call, echoing(503, &detail));
+    let [Effect::Tell(notice)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(notice.text.contains("no <secret> here") && !notice.text.contains(TOKEN));
+    assert!(!notice.text.contains(char::is_control), "{notice}");
 }
 
 /// A 429 that asks for a wait, a while after the registration began.
