@@ -23,7 +23,7 @@ fn give(uploads: &mut Uploads, input: Input) -> Effect {
 fn declare(uploads: &mut Uploads, execution: &str, bytes: u64) -> Token {
     match give(uploads, Input::Declared { execution: id(execution), bytes }) {
         Effect::Issue(token) => token,
-        other => panic!("{other:?}"),
+        other @ (Effect::Accept | Effect::Refuse(_)) => panic!("{other:?}"),
     }
 }
 
