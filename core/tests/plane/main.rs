@@ -10,3 +10,4 @@ mod route;
 mod snapshot;
 #[path = "../support/mod.rs"]
 mod support;
+mod upload;

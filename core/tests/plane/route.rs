@@ -120,6 +120,8 @@ fn a_problem_body_names_the_path_as_received_and_its_correlation() {
     let refused = text(&desk.ask(Method::Post, "/v1/%72egister", "{}"));
     assert!(refused.contains(r#""title":"Unprocessable Content""#), "{refused}");
     assert!(refused.contains(r#""instance":"/v1/register""#), "{refused}");
+    let elsewhere = text(&desk.ask(Method::Post, "/v1%2fregister", ""));
+    assert!(elsewhere.contains(r#""instance":"/v1%2fregister""#), "{elsewhere}");
     let unauthorized = text(&desk.send(Listener::Main, request(Method::Get, "/v1/x", Body::EMPTY)));
     assert!(unauthorized.contains(r#""type":"https://meshward.example/problems/unauthorized""#));
 }
