@@ -8,5 +8,6 @@ mod register;
 mod rotation;
 mod route;
 mod snapshot;
+mod stream;
 #[path = "../support/mod.rs"]
 mod support;
