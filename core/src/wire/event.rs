@@ -79,8 +79,10 @@ pub fn sealed(mut signed: Vec<u8>, signature: &str) -> Vec<u8> {
 
 /// Writes a string with its quotes, and what is escaped in its shortest form.
 fn string(text: &str, out: &mut Vec<u8>) {
+    let special = |c: char| c < ' ' || matches!(c, '"' | '\\') || is_html(c);
     out.push(b'"');
-    for character in text.chars() {
+    let mut rest = text;
+    while let Some((character, behind)) = copied_up_to(special, rest, out) {
         match character {
             '"' => out.extend_from_slice(b"\\\""),
             '\\' => out.extend_from_slice(b"\\\\"),
@@ -89,34 +91,63 @@ fn string(text: &str, out: &mut Vec<u8>) {
             '\n' => out.extend_from_slice(b"\\n"),
             '\r' => out.extend_from_slice(b"\\r"),
             '\t' => out.extend_from_slice(b"\\t"),
-            '\0'..' ' => unicode(character, out),
-            _ => plain(character, out),
+            _ => unicode(character, out),
         }
+        rest = behind;
     }
     out.push(b'"');
 }
 
 /// Writes JSON text without the white space between its tokens; inside strings only the five characters change.
 fn compact(text: &str, out: &mut Vec<u8>) {
-    let (mut quoted, mut escaped) = (false, false);
-    for character in text.chars() {
+    let mut quoted = false;
+    let mut rest = text;
+    loop {
+        let inside = |c: char| matches!(c, '"' | '\\') || is_html(c);
+        let between = |c: char| matches!(c, '"' | ' ' | '\t' | '\n' | '\r');
+        let found = match quoted {
+            true => copied_up_to(inside, rest, out),
+            false => copied_up_to(between, rest, out),
+        };
+        let Some((character, mut behind)) = found else { return };
         match character {
-            ' ' | '\t' | '\n' | '\r' if !quoted => {}
-            _ => plain(character, out),
+            '"' => {
+                quoted = !quoted;
+                out.push(b'"');
+            }
+            '\\' => behind = escape(behind, out),
+            _ if quoted => unicode(character, out),
+            _ => {}
         }
-        if character == '"' && !escaped {
-            quoted = !quoted;
-        }
-        escaped = character == '\\' && !escaped;
+        rest = behind;
     }
 }
 
-/// Writes a character as it is, unless HTML or JavaScript gives it a meaning.
-fn plain(character: char, out: &mut Vec<u8>) {
-    match character {
-        '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => unicode(character, out),
-        _ => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-    }
+/// Copies what stands in front of the first such character; that one, and what stands behind it.
+fn copied_up_to<'t>(
+    special: impl Fn(char) -> bool,
+    text: &'t str,
+    out: &mut Vec<u8>,
+) -> Option<(char, &'t str)> {
+    let at = text.find(special).unwrap_or(text.len());
+    let (plain, rest) = text.split_at(at);
+    out.extend_from_slice(plain.as_bytes());
+    let mut rest = rest.chars();
+    rest.next().map(|character| (character, rest.as_str()))
+}
+
+/// Copies an escape, whose backslash is taken already, so that a quote in it ends no string.
+fn escape<'t>(behind: &'t str, out: &mut Vec<u8>) -> &'t str {
+    out.push(b'\\');
+    let length = behind.chars().next().map_or(0, char::len_utf8);
+    let (escaped, rest) = behind.split_at(length);
+    out.extend_from_slice(escaped.as_bytes());
+    rest
+}
+
+/// Whether HTML or JavaScript gives this character a meaning.
+const fn is_html(character: char) -> bool {
+    matches!(character, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')
 }
 
 /// Writes `\u` and four lower-case digits.
