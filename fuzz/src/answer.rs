@@ -37,6 +37,7 @@ pub(crate) fn check(
             assert!(value.is_ok(), "{value:?} for {request:?}");
         }
         "application/octet-stream" | "application/x-pem-file" => {}
+        "text/event-stream" => assert!(response.body.is_empty(), "a stream is sent in frames"),
         "" => assert!(response.body.is_empty(), "a body without a type: {request:?}"),
         other => panic!("{other} for {request:?}"),
     }

@@ -6,13 +6,14 @@ use meshward_core::{
     secret::Secret,
     wire::{
         bearer::Credential,
+        event::{ConfigureEvents, Envelope, InjectEvent},
         execution::{Callback, CallbackResponse, Execution},
         grammar::{Checksum, PublicKey, Uuid},
         heartbeat::{
             ConfigureHeartbeat, HeartbeatDraft, HeartbeatRequest, HeartbeatResponse, NatSummary,
         },
         identity::IdentityFile,
-        json::{decode_strict, decode_tolerant, encode},
+        json::{Raw, decode_strict, decode_tolerant, encode},
         register::{RegisterDraft, RegisterRequest, RegisterResponse},
         rotation::{KeyRotateDraft, KeyRotateRequest, Receipt},
         snapshot::Snapshot,
@@ -108,6 +109,25 @@ pub fn decode_callback(bytes: &[u8]) {
     round_trip::<Callback>(bytes);
     round_trip::<CallbackResponse>(bytes);
     round_trip::<Execution>(bytes);
+}
+
+/// An event as it is injected and as it is sent, and the mode of the stream.
+pub fn decode_event(bytes: &[u8]) {
+    round_trip::<InjectEvent>(bytes);
+    round_trip::<ConfigureEvents>(bytes);
+    let Ok(seen) = decode_tolerant::<Envelope>(bytes) else { return };
+    let text = seen.text();
+    assert!(!text.contains(&b'\n'), "an envelope is one line");
+    let again: Envelope = decode_strict(&text).expect("an envelope is read back");
+    assert_eq!(seen.event.signed_bytes(), again.event.signed_bytes(), "one event, two forms");
+    assert_eq!(seen.signature, again.signature);
+    let payload = |envelope: &Envelope| envelope.event.payload.as_ref().map(value);
+    assert_eq!(payload(&seen), payload(&again), "another payload");
+}
+
+/// The value of a raw text, where the usual decoder reads it.
+fn value(raw: &Raw) -> Option<serde_json::Value> {
+    serde_json::from_str(raw.text()).ok()
 }
 
 /// The desired-state snapshot.

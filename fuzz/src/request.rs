@@ -11,11 +11,12 @@ use meshward_core::{
     wire::{
         bearer::Credential,
         call::{Call, Sink, Test},
+        event::{ConfigureEvents, InjectEvent, Mode},
         execution::{Callback, Execution, Output, Status},
         grammar::{Checksum, Name, PublicKey, Uuid, base64_text},
         heartbeat::{ConfigureHeartbeat, HeartbeatRequest, NatSummary},
         http::{Body, Headers, Method, Request},
-        json::encode,
+        json::{Raw, encode},
         register::RegisterRequest,
         rotation::KeyRotateRequest,
         snapshot::Snapshot,
@@ -47,7 +48,10 @@ pub(crate) fn draw(u: &mut Unstructured<'_>, now: Now, learnt: &Learnt) -> Resul
         byte @ 240.. => odd_method(byte),
         _ => call.as_ref().map_or(Method::Get, Call::method),
     };
-    let headers = credential(u)?;
+    let mut headers = credential(u)?;
+    if let Some(Call::Events { .. }) = &call {
+        headers = cursor(u, headers)?;
+    }
     let body = body(u, call.as_ref(), now)?;
     let path = match &call {
         Some(call) => call.path(),
@@ -72,9 +76,9 @@ fn odd_method(byte: u8) -> Method {
 fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
     let byte: u8 = u.arbitrary()?;
     let node = if byte < 230 { site::NODE_ID } else { "0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0ff" };
-    let (node, execution) = (node.to_owned(), format!("run {}", byte / 21 % 3));
-    let sink = [Sink::Metrics, Sink::Logs, Sink::Audit][usize::from(byte / 21 % 3)];
-    Ok(Some(match byte % 21 {
+    let (node, execution) = (node.to_owned(), format!("run {}", byte / 24 % 3));
+    let sink = [Sink::Metrics, Sink::Logs, Sink::Audit][usize::from(byte / 24 % 3)];
+    Ok(Some(match byte % 24 {
         0 => Call::Health,
         1 => Call::Register,
         2 => Call::Heartbeat { node },
@@ -94,12 +98,15 @@ fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
         17 => Call::Test(Test::TlsCert),
         18 => return Ok(None),
         19 => Call::Reachability { node },
-        _ => Call::Local(sink),
+        20 => Call::Local(sink),
+        21 => Call::Events { node },
+        22 => Call::Test(Test::InjectEvent),
+        _ => Call::Test(Test::ConfigureEvents),
     }))
 }
 
 fn last_endpoint(byte: u8) -> String {
-    ["register", "heartbeat", "capabilities", "nothing"][usize::from(byte / 21 % 4)].to_owned()
+    ["register", "heartbeat", "capabilities", "nothing"][usize::from(byte / 24 % 4)].to_owned()
 }
 
 fn credential(u: &mut Unstructured<'_>) -> Result<Headers> {
@@ -111,6 +118,18 @@ fn credential(u: &mut Unstructured<'_>) -> Result<Headers> {
         215..225 => headers.with("authorization", &good).with("authorization", &good),
         225..235 => headers.with("authorization", &good[..good.len() - 1]),
         _ => headers.with("authorization", &printable(u)?),
+    })
+}
+
+/// A cursor, mostly one that is good.
+fn cursor(u: &mut Unstructured<'_>, headers: Headers) -> Result<Headers> {
+    const CURSOR: &str = "last-event-id";
+    Ok(match u.arbitrary::<u8>()? {
+        0 => headers,
+        byte @ 1..200 => headers.with(CURSOR, &(byte - 1).to_string()),
+        200..220 => headers.with(CURSOR, ""),
+        220..240 => headers.with(CURSOR, "1").with(CURSOR, "1"),
+        _ => headers.with(CURSOR, &printable(u)?),
     })
 }
 
@@ -158,6 +177,8 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             encode(&ConfigureHeartbeat { reconcile: choice & 1 == 1, rotate_keys: choice & 2 == 2 })
         }
         Some(Call::Local(_)) => b"[]".to_vec(),
+        Some(Call::Test(Test::InjectEvent)) => encode(&event(choice)),
+        Some(Call::Test(Test::ConfigureEvents)) => encode(&ConfigureEvents { mode: mode(choice) }),
         Some(
             Call::Health
             | Call::Capabilities { .. }
@@ -205,6 +226,20 @@ fn heartbeat(choice: u8, now: Now) -> HeartbeatRequest {
         binary_version: if choice == 255 { String::new() } else { "1.0.0".to_owned() },
         nat_summary: NatSummary::default(),
     }
+}
+
+fn event(choice: u8) -> InjectEvent {
+    let payloads = ["", "null", "{ \"b\" : 1.50, \"a\":\"<\" }", "\" \\\" & \"", "[1e400 ,-0]"];
+    InjectEvent {
+        id: format!("evt {choice}"),
+        kind: ["policy_updated", "rotate_keys", "odd <type>"][usize::from(choice % 3)].to_owned(),
+        scope: if choice & 4 == 4 { "node".to_owned() } else { String::new() },
+        payload: Raw::parse(payloads[usize::from(choice % 5)]),
+    }
+}
+
+fn mode(choice: u8) -> Mode {
+    if choice & 1 == 1 { Mode::Descoped } else { Mode::Streaming }
 }
 
 fn callback(choice: u8) -> Callback {

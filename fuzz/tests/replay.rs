@@ -72,7 +72,7 @@ fn the_corpus_of_the_plane_meets_every_status_it_serves() {
         .into_iter()
         .flat_map(|file| plane_statuses(&fs::read(corpus.join(file)).unwrap()))
         .collect();
-    let served = [200, 201, 204, 400, 401, 403, 404, 405, 409, 413, 422, 500, 503];
+    let served = [200, 201, 204, 400, 401, 403, 404, 405, 409, 413, 422, 500, 501, 503];
     assert_eq!(met, BTreeSet::from(served));
 }
 
@@ -82,6 +82,11 @@ fn the_corpus_of_the_plane_tells_these_stories() {
         |file: &str| plane_statuses(&fs::read(folder("corpus/plane_http").join(file)).unwrap());
     // No rotation pending, armed by the operator, completed, replayed twice, armed, replayed, completed.
     assert_eq!(statuses("rotation"), [409, 204, 200, 200, 200, 200, 204, 200, 200]);
+    // Opened, two events, replays, descoped, refused twice, an event, restored, a replay, two bad cursors, an event,
+    // reset, a replay of nothing, an event.
+    let events =
+        [200, 204, 204, 200, 200, 204, 501, 501, 204, 204, 200, 400, 400, 204, 204, 200, 204];
+    assert_eq!(statuses("events"), events);
     // Acknowledged, started, declared, too large, uploaded, uploaded again, read, ended.
     assert_eq!(statuses("declare-and-upload"), [200, 200, 200, 413, 200, 409, 200, 200],);
 }

@@ -6,6 +6,7 @@
 pub mod bearer;
 pub mod call;
 pub mod control;
+pub mod event;
 pub mod execution;
 pub mod grammar;
 pub mod heartbeat;

@@ -8,6 +8,7 @@ mod register;
 mod rotation;
 mod route;
 mod snapshot;
+mod stream;
 #[path = "../support/mod.rs"]
 mod support;
 mod upload;

@@ -4,6 +4,7 @@ mod backoff;
 mod bearer;
 mod canary;
 mod differential;
+mod event;
 mod golden;
 mod golden_local;
 mod golden_snapshot;
@@ -14,6 +15,7 @@ mod json_types;
 mod problem;
 mod retry_after;
 mod secret;
+mod sse;
 #[path = "../support/mod.rs"]
 #[expect(dead_code, reason = "the machines' own properties are not needed here")]
 mod support;
