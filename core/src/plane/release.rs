@@ -18,9 +18,7 @@ use crate::wire::{
     grammar::base64_text,
     http::Response,
     json,
-    release::{
-        Bundle, MessageDigest, MessageSignature, PublicKeyIdentifier, VerificationMaterial,
-    },
+    release::{Bundle, MessageDigest, MessageSignature, PublicKeyIdentifier, VerificationMaterial},
 };
 
 const PREFIX: &str = "meshward-linux-";
@@ -33,7 +31,8 @@ pub const FILE: &[u8] =
 /// Base64 of the Ed25519 key that signed [`FILE`]; its private half is public too and signs nothing else.
 pub const PUBLIC_KEY: &str = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=";
 
-const SIGNATURE: &str = "XUZFQLlVnvGKv4/4C5XM6R/qFudQIiL2aXCAoByZEXle46dH9wVQXZ454cadh0NM15BpOz+/V1A3XIHnErofCw==";
+const SIGNATURE: &str =
+    "XUZFQLlVnvGKv4/4C5XM6R/qFudQIiL2aXCAoByZEXle46dH9wVQXZ454cadh0NM15BpOz+/V1A3XIHnErofCw==";
 
 const GARBAGE: &[u8] = b"garbage not a bundle";
 
@@ -42,7 +41,9 @@ const GARBAGE: &[u8] = b"garbage not a bundle";
 pub enum Refusal {
     #[error("there are the releases v9.9.9 and v9.9.8")]
     Tag,
-    #[error("the assets of a release are meshward-linux-<arch> and meshward-linux-<arch>.sigstore.json")]
+    #[error(
+        "the assets of a release are meshward-linux-<arch> and meshward-linux-<arch>.sigstore.json"
+    )]
     Asset,
 }
 

@@ -20,11 +20,9 @@ impl Refused for ingest::Refusal {
             R::Encoding => Denial::coded(Code::IngestEncodingUnsupported, detail),
             R::SentAt { .. } => Denial::coded(Code::IngestSentAtInvalid, detail),
             R::TooLarge | R::TooManyRecords => Denial::coded(Code::IngestBodyTooLarge, detail),
-            R::Unreadable
-            | R::NotUtf8 { .. }
-            | R::NoRecord
-            | R::Line { .. }
-            | R::Samples(_) => Denial::coded(Code::IngestBatchMalformed, detail),
+            R::Unreadable | R::NotUtf8 { .. } | R::NoRecord | R::Line { .. } | R::Samples(_) => {
+                Denial::coded(Code::IngestBatchMalformed, detail)
+            }
         }
     }
 }

@@ -7,13 +7,7 @@ use crate::{
     plane::{Plane, captures::Endpoint, counters::Counter, ingest, refusal::Denial, release},
     step::Step,
     time::Now,
-    wire::{
-        call::Sink,
-        http::Response,
-        ingest::IngestReceipt,
-        json,
-        timestamp::Timestamp,
-    },
+    wire::{call::Sink, http::Response, ingest::IngestReceipt, json, timestamp::Timestamp},
 };
 
 impl Plane {
