@@ -111,34 +111,31 @@ fn samples(bytes: &[u8]) -> Result<usize, Refusal> {
 
 /// Lines that are blank are passed over; a line is told by its number in the whole text.
 fn lines(bytes: &[u8], decode: impl Fn(&str) -> Result<(), Fault>) -> Result<usize, Refusal> {
-    let text = match str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(fault) => return Err(not_utf8(bytes, fault.valid_up_to())),
-    };
-    match filled(text).take(RECORDS_MAX + 1).count() {
-        0 => return Err(Refusal::NoRecord),
-        count if count > RECORDS_MAX => return Err(Refusal::TooManyRecords),
-        count => filled(text)
-            .try_for_each(|(at, line)| {
-                decode(line).map_err(|fault| Refusal::Line { line: at + 1, fault })
-            })
-            .map(|()| count),
-    }
-}
-
-fn filled(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.split('\n').enumerate().filter(|(_, line)| !line.trim_start().is_empty())
-}
-
-/// The limit of records stands in front of every rule of a line.
-fn not_utf8(bytes: &[u8], valid: usize) -> Refusal {
-    let blank = |line: &&[u8]| line.trim_ascii().is_empty();
-    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !blank(line));
-    match lines.take(RECORDS_MAX + 1).count() {
-        count if count > RECORDS_MAX => Refusal::TooManyRecords,
-        _ => {
-            let line = bytes[..valid].split(|byte| *byte == b'\n').count();
-            Refusal::NotUtf8 { line }
+    let read = match str::from_utf8(bytes) {
+        Ok(text) => each_line(text, decode),
+        Err(fault) => {
+            let line = bytes[..fault.valid_up_to()].split(|byte| *byte == b'\n').count();
+            Err(Refusal::NotUtf8 { line })
         }
+    };
+    match read {
+        Ok(0) => Err(Refusal::NoRecord),
+        Ok(count) if count <= RECORDS_MAX => Ok(count),
+        // The limit stands in front of the rules of a line.
+        Ok(_) | Err(_) if count_lines(bytes) > RECORDS_MAX => Err(Refusal::TooManyRecords),
+        read => read,
     }
+}
+
+fn each_line(text: &str, decode: impl Fn(&str) -> Result<(), Fault>) -> Result<usize, Refusal> {
+    let filled = text.split('\n').enumerate().filter(|(_, line)| !line.trim_ascii_start().is_empty());
+    filled.take(RECORDS_MAX + 1).try_fold(0, |count, (at, line)| {
+        decode(line).map_err(|fault| Refusal::Line { line: at + 1, fault }).map(|()| count + 1)
+    })
+}
+
+/// Counts no further than one line over the limit.
+fn count_lines(bytes: &[u8]) -> usize {
+    let filled = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii_start().is_empty());
+    filled.take(RECORDS_MAX + 1).count()
 }

@@ -12,7 +12,9 @@ mod access;
 mod door;
 mod fault;
 mod lexer;
+mod names;
 mod raw;
+mod scan;
 
 use alloc::vec::Vec;
 
