@@ -128,7 +128,8 @@ fn lines(bytes: &[u8], decode: impl Fn(&str) -> Result<(), Fault>) -> Result<usi
 }
 
 fn each_line(text: &str, decode: impl Fn(&str) -> Result<(), Fault>) -> Result<usize, Refusal> {
-    let filled = text.split('\n').enumerate().filter(|(_, line)| !line.trim_ascii_start().is_empty());
+    let filled =
+        text.split('\n').enumerate().filter(|(_, line)| !line.trim_ascii_start().is_empty());
     filled.take(RECORDS_MAX + 1).try_fold(0, |count, (at, line)| {
         decode(line).map_err(|fault| Refusal::Line { line: at + 1, fault }).map(|()| count + 1)
     })
@@ -136,6 +137,7 @@ fn each_line(text: &str, decode: impl Fn(&str) -> Result<(), Fault>) -> Result<u
 
 /// Counts no further than one line over the limit.
 fn count_lines(bytes: &[u8]) -> usize {
-    let filled = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii_start().is_empty());
+    let filled =
+        bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii_start().is_empty());
     filled.take(RECORDS_MAX + 1).count()
 }
