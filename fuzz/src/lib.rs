@@ -13,8 +13,8 @@ mod request;
 mod tree;
 
 pub use decode::{
-    bearer, decode_callback, decode_heartbeat, decode_register, decode_rotation, decode_snapshot,
-    timestamp,
+    bearer, decode_callback, decode_heartbeat, decode_ingest, decode_register, decode_rotation,
+    decode_snapshot, timestamp,
 };
 pub use differential::json_differential;
 pub use plane::{plane_http, plane_statuses};
@@ -27,10 +27,11 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_heartbeat", run: decode_heartbeat },
+    Target { name: "decode_ingest", run: decode_ingest },
     Target { name: "decode_register", run: decode_register },
     Target { name: "decode_rotation", run: decode_rotation },
     Target { name: "decode_snapshot", run: decode_snapshot },

@@ -15,6 +15,7 @@ use meshward_core::{
         grammar::{Checksum, Name, PublicKey, Uuid, base64_text},
         heartbeat::{ConfigureHeartbeat, HeartbeatRequest, NatSummary},
         http::{Body, Headers, Method, Request},
+        ingest::RECORDS_MAX,
         json::encode,
         register::RegisterRequest,
         rotation::KeyRotateRequest,
@@ -49,6 +50,10 @@ pub(crate) fn draw(u: &mut Unstructured<'_>, now: Now, learnt: &Learnt) -> Resul
     };
     let headers = credential(u)?;
     let body = body(u, call.as_ref(), now)?;
+    let headers = match &call {
+        Some(Call::Ingest { .. }) => batch_head(u, headers)?,
+        _ => headers,
+    };
     let path = match &call {
         Some(call) => call.path(),
         None => format!("/{}", printable(u)?),
@@ -74,7 +79,7 @@ fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
     let node = if byte < 230 { site::NODE_ID } else { "0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0ff" };
     let (node, execution) = (node.to_owned(), format!("run {}", byte / 21 % 3));
     let sink = [Sink::Metrics, Sink::Logs, Sink::Audit][usize::from(byte / 21 % 3)];
-    Ok(Some(match byte % 21 {
+    Ok(Some(match byte % 23 {
         0 => Call::Health,
         1 => Call::Register,
         2 => Call::Heartbeat { node },
@@ -94,8 +99,32 @@ fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
         17 => Call::Test(Test::TlsCert),
         18 => return Ok(None),
         19 => Call::Reachability { node },
-        _ => Call::Local(sink),
+        20 => Call::Local(sink),
+        21 => Call::Ingest { node, sink },
+        _ => release(byte),
     }))
+}
+
+fn release(byte: u8) -> Call {
+    let tag = ["v9.9.9", "v9.9.8", "v1.0.0"][usize::from(byte / 23 % 3)];
+    let asset = ["meshward-linux-amd64", "meshward-linux-amd64.sigstore.json", "checksums.txt"];
+    let asset = asset[usize::from(byte / 69 % 3)];
+    Call::Release { tag: tag.to_owned(), asset: asset.to_owned() }
+}
+
+/// What a batch needs besides its credential, mostly as it should be.
+fn batch_head(u: &mut Unstructured<'_>, headers: Headers) -> Result<Headers> {
+    let sent_at = "X-Service-Sent-At";
+    let good = "2026-01-15T10:30:00.123456789Z";
+    Ok(match u.arbitrary::<u8>()? {
+        0..160 => headers.with(sent_at, good),
+        160..200 => headers.with(sent_at, good).with("content-encoding", "gzip"),
+        200..210 => headers,
+        210..220 => headers.with(sent_at, good).with(sent_at, good),
+        220..230 => headers.with(sent_at, good).with("content-encoding", "br"),
+        230..240 => headers.with("content-encoding", "br"),
+        _ => headers.with(sent_at, &printable(u)?),
+    })
 }
 
 fn last_endpoint(byte: u8) -> String {
@@ -158,6 +187,7 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             encode(&ConfigureHeartbeat { reconcile: choice & 1 == 1, rotate_keys: choice & 2 == 2 })
         }
         Some(Call::Local(_)) => b"[]".to_vec(),
+        Some(Call::Ingest { sink, .. }) => batch(choice, *sink),
         Some(
             Call::Health
             | Call::Capabilities { .. }
@@ -169,7 +199,6 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             | Call::Secret { .. }
             | Call::PutReport { .. }
             | Call::DeleteReport { .. }
-            | Call::Ingest { .. }
             | Call::IntegrityViolations { .. }
             | Call::Release { .. }
             | Call::OpenApi
@@ -218,6 +247,24 @@ fn callback(choice: u8) -> Callback {
         exit_code: status.is_terminal().then_some(i64::from(choice)),
         output: (choice & 64 == 64).then_some(output),
         ..Callback::of(status)
+    }
+}
+
+fn batch(choice: u8, sink: Sink) -> Vec<u8> {
+    let record = match sink {
+        Sink::Metrics => {
+            r#"{"group":"agent_stats","name":"n","value":1e2,"labels":{"":"a"},"timestamp":"2026-01-15T10:30:00Z"}"#
+        }
+        Sink::Logs => r#"{"severity":"err","message":"m","timestamp":"2026-01-15T10:30:00Z"}"#,
+        Sink::Audit => {
+            r#"{"source":"k8s","action":"get","outcome":"ok","timestamp":"2026-01-15T10:30:00Z"}"#
+        }
+    };
+    let count = if choice == 255 { RECORDS_MAX + 1 } else { usize::from(choice % 4) };
+    let records = vec![record; count];
+    match sink {
+        Sink::Metrics => format!("[{}]", records.join(",")).into_bytes(),
+        Sink::Logs | Sink::Audit => records.join("\r\n\n").into_bytes(),
     }
 }
 
