@@ -100,6 +100,8 @@ impl Run {
         assert_eq!(step, twin, "the same input in the same state");
         let Step { state, mut effects } = step;
         self.plane = state;
+        // A reset ends all streams; none is open here.
+        effects.retain(|effect| *effect != Effect::Close);
         let effect = effects.pop().expect("a request is answered");
         assert!(effects.is_empty(), "one answer to one request");
         match effect {
