@@ -14,15 +14,18 @@ impl Refused for ingest::Refusal {
     const MACHINE: &'static str = "ingest";
 
     fn denial(self) -> Denial {
-        use ingest::Refusal as R;
         let detail = self.to_string();
         match self {
-            R::Encoding => Denial::coded(Code::IngestEncodingUnsupported, detail),
-            R::SentAt { .. } => Denial::coded(Code::IngestSentAtInvalid, detail),
-            R::TooLarge | R::TooManyRecords => Denial::coded(Code::IngestBodyTooLarge, detail),
-            R::Unreadable | R::NotUtf8 { .. } | R::NoRecord | R::Line { .. } | R::Samples(_) => {
-                Denial::coded(Code::IngestBatchMalformed, detail)
+            Self::Encoding => Denial::coded(Code::IngestEncodingUnsupported, detail),
+            Self::SentAt { .. } => Denial::coded(Code::IngestSentAtInvalid, detail),
+            Self::TooLarge | Self::TooManyRecords => {
+                Denial::coded(Code::IngestBodyTooLarge, detail)
             }
+            Self::Unreadable
+            | Self::NotUtf8 { .. }
+            | Self::NoRecord
+            | Self::Line { .. }
+            | Self::Samples(_) => Denial::coded(Code::IngestBatchMalformed, detail),
         }
     }
 }
@@ -33,7 +36,7 @@ impl Refused for release::Refusal {
     fn denial(self) -> Denial {
         let refusal = self;
         match refusal {
-            release::Refusal::Tag | release::Refusal::Asset => Denial::plain(404, refusal),
+            Self::Tag | Self::Asset => Denial::plain(404, refusal),
         }
     }
 }

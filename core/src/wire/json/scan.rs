@@ -22,8 +22,8 @@ const fn is_special(byte: u8) -> bool {
 
 /// Sets the highest bit of each special byte. A byte behind one may be marked by a borrow, the lowest mark is right.
 const fn marks(word: u64) -> u64 {
-    let quotes = zeros(word ^ ONES * b'"' as u64);
-    let backslashes = zeros(word ^ ONES * b'\\' as u64);
+    let quotes = zeros(word ^ (ONES * b'"' as u64));
+    let backslashes = zeros(word ^ (ONES * b'\\' as u64));
     let controls = word.wrapping_sub(ONES * b' ' as u64) & !word;
     (quotes | backslashes | controls) & HIGHS
 }
