@@ -20,21 +20,21 @@ pub enum Broken {
     Nul,
 }
 
-const fn any(_: &str) -> Result<(), Broken> {
-    Ok(())
+const fn any(_: &str) -> Option<Broken> {
+    None
 }
 
 /// A text of blanks alone is not empty.
-const fn filled(text: &str) -> Result<(), Broken> {
-    if text.is_empty() { Err(Broken::Empty) } else { Ok(()) }
+fn filled(text: &str) -> Option<Broken> {
+    text.is_empty().then_some(Broken::Empty)
 }
 
-fn without_nul(text: &str) -> Result<(), Broken> {
-    if text.contains('\0') { Err(Broken::Nul) } else { Ok(()) }
+fn without_nul(text: &str) -> Option<Broken> {
+    text.contains('\0').then_some(Broken::Nul)
 }
 
-fn identifier(text: &str) -> Result<(), Broken> {
-    filled(text).and_then(|()| without_nul(text))
+fn identifier(text: &str) -> Option<Broken> {
+    filled(text).or_else(|| without_nul(text))
 }
 
 macro_rules! texts {
@@ -47,8 +47,10 @@ macro_rules! texts {
             /// Takes a text that keeps the rule.
             pub fn parse(text: impl Into<Cow<'t, str>>) -> Result<Self, Broken> {
                 let text = text.into();
-                $rule(&text)?;
-                Ok(Self(text))
+                match $rule(&text) {
+                    None => Ok(Self(text)),
+                    Some(broken) => Err(broken),
+                }
             }
 
             /// The text as it was read.

@@ -467,7 +467,8 @@ fn lines_are_split_at_line_feeds_and_blank_ones_are_passed_over() {
 fn ten_thousand_records_are_taken_and_one_more_is_too_many_whatever_is_wrong_with_it() {
     let mut desk = Desk::open();
     let array = |records: &[&str]| format!("[{}]", records.join(","));
-    let rows: [(&str, &str, fn(&[&str]) -> String); 3] = [
+    type Joined = fn(&[&str]) -> String;
+    let rows: [(&str, &str, Joined); 3] = [
         ("metrics", SAMPLE, |records| format!("[{}]", records.join(","))),
         ("logs", LOG, |records| records.join("\n\n")),
         ("audit", AUDIT, |records| records.join("\r\n \n")),

@@ -105,7 +105,7 @@ impl<'d, 't> Members<'d, 't> {
         self.begun = true;
         let (place, name) = self.placed()?;
         self.door.lexer.take(b':')?;
-        if !self.names.note(place, &name) {
+        if !self.names.note(place, name.clone()) {
             return Err(Fault::new(Kind::Duplicate).within(&name));
         }
         Ok(Some((name, place.is_some())))

@@ -32,7 +32,7 @@ impl<'t> Names<'t> {
     }
 
     /// Notes a name; false where it has been met before.
-    pub(super) fn note(&mut self, place: Option<usize>, name: &Cow<'t, str>) -> bool {
+    pub(super) fn note(&mut self, place: Option<usize>, name: Cow<'t, str>) -> bool {
         match place {
             Some(place @ 0..64) => {
                 self.expected = place + 1;
@@ -45,14 +45,14 @@ impl<'t> Names<'t> {
         }
     }
 
-    fn note_other(&mut self, name: &Cow<'t, str>) -> bool {
-        if self.few.contains(name) {
+    fn note_other(&mut self, name: Cow<'t, str>) -> bool {
+        if self.few.contains(&name) {
             return false;
         }
         if self.few.len() < FEW {
-            self.few.push(name.clone());
+            self.few.push(name);
             return true;
         }
-        self.many.insert(name.clone())
+        self.many.insert(name)
     }
 }
