@@ -3,8 +3,10 @@
 mod desk;
 mod execution;
 mod heartbeat;
+mod ingest;
 mod nonce;
 mod register;
+mod release;
 mod rotation;
 mod route;
 mod snapshot;

@@ -10,6 +10,7 @@ mod golden_local;
 mod golden_snapshot;
 mod grammar;
 mod http;
+mod ingest;
 mod json;
 mod json_types;
 mod problem;
