@@ -5,12 +5,15 @@
 
 pub mod bearer;
 pub mod call;
+pub mod capabilities;
 pub mod control;
+pub mod endpoint;
 pub mod execution;
 pub mod grammar;
 pub mod heartbeat;
 pub mod http;
 pub mod identity;
+pub mod integrity;
 pub mod json;
 pub mod local;
 pub mod problem;
