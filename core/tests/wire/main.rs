@@ -3,12 +3,15 @@
 mod backoff;
 mod bearer;
 mod canary;
+mod capabilities;
 mod differential;
+mod endpoint;
 mod golden;
 mod golden_local;
 mod golden_snapshot;
 mod grammar;
 mod http;
+mod integrity;
 mod json;
 mod json_types;
 mod problem;
