@@ -3,7 +3,9 @@
 mod backoff;
 mod bearer;
 mod canary;
+mod capabilities;
 mod differential;
+mod endpoint;
 mod event;
 mod golden;
 mod golden_local;
@@ -11,6 +13,7 @@ mod golden_snapshot;
 mod grammar;
 mod http;
 mod ingest;
+mod integrity;
 mod json;
 mod json_types;
 mod problem;
