@@ -3,8 +3,8 @@
 //! Every choice takes one byte from the front, so that a corpus file can be written by hand:
 //! route, method, credential, body, and one byte of detail, in this order.
 
-use arbitrary::{Result, Unstructured};
 use crate::route;
+use arbitrary::{Result, Unstructured};
 use meshward_core::{
     plane::{Listener, site},
     secret::Secret,
