@@ -10,12 +10,13 @@ mod decode;
 mod differential;
 mod plane;
 mod request;
+mod route;
 mod streams;
 mod tree;
 
 pub use decode::{
-    bearer, decode_callback, decode_event, decode_heartbeat, decode_register, decode_rotation,
-    decode_snapshot, timestamp,
+    bearer, decode_callback, decode_event, decode_heartbeat, decode_ingest, decode_register,
+    decode_rotation, decode_snapshot, timestamp,
 };
 pub use differential::json_differential;
 pub use plane::{plane_http, plane_statuses};
@@ -28,11 +29,12 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_event", run: decode_event },
     Target { name: "decode_heartbeat", run: decode_heartbeat },
+    Target { name: "decode_ingest", run: decode_ingest },
     Target { name: "decode_register", run: decode_register },
     Target { name: "decode_rotation", run: decode_rotation },
     Target { name: "decode_snapshot", run: decode_snapshot },

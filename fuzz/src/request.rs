@@ -4,6 +4,7 @@
 //! route, method, credential, body, and one byte of detail, in this order.
 
 use arbitrary::{Result, Unstructured};
+use crate::route;
 use meshward_core::{
     plane::{Listener, site},
     secret::Secret,
@@ -16,6 +17,7 @@ use meshward_core::{
         grammar::{Checksum, Name, PublicKey, Uuid, base64_text},
         heartbeat::{ConfigureHeartbeat, HeartbeatRequest, NatSummary},
         http::{Body, Headers, Method, Request},
+        ingest::RECORDS_MAX,
         json::{Raw, encode},
         register::RegisterRequest,
         rotation::KeyRotateRequest,
@@ -43,7 +45,7 @@ pub(crate) struct Learnt {
 }
 
 pub(crate) fn draw(u: &mut Unstructured<'_>, now: Now, learnt: &Learnt) -> Result<Drawn> {
-    let call = call(u)?;
+    let call = route::decode(u.arbitrary()?);
     let method = match u.arbitrary::<u8>()? {
         byte @ 240.. => odd_method(byte),
         _ => call.as_ref().map_or(Method::Get, Call::method),
@@ -53,6 +55,10 @@ pub(crate) fn draw(u: &mut Unstructured<'_>, now: Now, learnt: &Learnt) -> Resul
         headers = cursor(u, headers)?;
     }
     let body = body(u, call.as_ref(), now)?;
+    let headers = match &call {
+        Some(Call::Ingest { .. }) => batch_head(u, headers)?,
+        _ => headers,
+    };
     let path = match &call {
         Some(call) => call.path(),
         None => format!("/{}", printable(u)?),
@@ -73,40 +79,19 @@ fn odd_method(byte: u8) -> Method {
         [usize::from(byte % 6)]
 }
 
-fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
-    let byte: u8 = u.arbitrary()?;
-    let node = if byte < 230 { site::NODE_ID } else { "0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0ff" };
-    let (node, execution) = (node.to_owned(), format!("run {}", byte / 24 % 3));
-    let sink = [Sink::Metrics, Sink::Logs, Sink::Audit][usize::from(byte / 24 % 3)];
-    Ok(Some(match byte % 24 {
-        0 => Call::Health,
-        1 => Call::Register,
-        2 => Call::Heartbeat { node },
-        3 => Call::RotateKeys,
-        4 => Call::State { node },
-        5 | 6 => Call::Execution { node, execution },
-        7 => Call::ExecOutput { execution },
-        8 => Call::Test(Test::Bearer),
-        9 => Call::Test(Test::Assertions),
-        10 => Call::Test(Test::LastRequest { endpoint: last_endpoint(byte) }),
-        11 => Call::Test(Test::ConfigureState),
-        12 => Call::Test(Test::ConfigureHeartbeat),
-        13 => Call::Test(Test::Executions),
-        14 => Call::Test(Test::ExecOutput { execution }),
-        15 => Call::Test(Test::Info),
-        16 => Call::Test(Test::Reset),
-        17 => Call::Test(Test::TlsCert),
-        18 => return Ok(None),
-        19 => Call::Reachability { node },
-        20 => Call::Local(sink),
-        21 => Call::Events { node },
-        22 => Call::Test(Test::InjectEvent),
-        _ => Call::Test(Test::ConfigureEvents),
-    }))
-}
-
-fn last_endpoint(byte: u8) -> String {
-    ["register", "heartbeat", "capabilities", "nothing"][usize::from(byte / 24 % 4)].to_owned()
+/// What a batch needs besides its credential, mostly as it should be.
+fn batch_head(u: &mut Unstructured<'_>, headers: Headers) -> Result<Headers> {
+    let sent_at = "X-Service-Sent-At";
+    let good = "2026-01-15T10:30:00.123456789Z";
+    Ok(match u.arbitrary::<u8>()? {
+        0..160 => headers.with(sent_at, good),
+        160..200 => headers.with(sent_at, good).with("content-encoding", "gzip"),
+        200..210 => headers,
+        210..220 => headers.with(sent_at, good).with(sent_at, good),
+        220..230 => headers.with(sent_at, good).with("content-encoding", "br"),
+        230..240 => headers.with("content-encoding", "br"),
+        _ => headers.with(sent_at, &printable(u)?),
+    })
 }
 
 fn credential(u: &mut Unstructured<'_>) -> Result<Headers> {
@@ -179,6 +164,7 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
         Some(Call::Local(_)) => b"[]".to_vec(),
         Some(Call::Test(Test::InjectEvent)) => encode(&event(choice)),
         Some(Call::Test(Test::ConfigureEvents)) => encode(&ConfigureEvents { mode: mode(choice) }),
+        Some(Call::Ingest { sink, .. }) => batch(choice, *sink),
         Some(
             Call::Health
             | Call::Capabilities { .. }
@@ -190,7 +176,6 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             | Call::Secret { .. }
             | Call::PutReport { .. }
             | Call::DeleteReport { .. }
-            | Call::Ingest { .. }
             | Call::IntegrityViolations { .. }
             | Call::Release { .. }
             | Call::OpenApi
@@ -253,6 +238,24 @@ fn callback(choice: u8) -> Callback {
         exit_code: status.is_terminal().then_some(i64::from(choice)),
         output: (choice & 64 == 64).then_some(output),
         ..Callback::of(status)
+    }
+}
+
+fn batch(choice: u8, sink: Sink) -> Vec<u8> {
+    let record = match sink {
+        Sink::Metrics => {
+            r#"{"group":"agent_stats","name":"n","value":1e2,"labels":{"":"a"},"timestamp":"2026-01-15T10:30:00Z"}"#
+        }
+        Sink::Logs => r#"{"severity":"err","message":"m","timestamp":"2026-01-15T10:30:00Z"}"#,
+        Sink::Audit => {
+            r#"{"source":"k8s","action":"get","outcome":"ok","timestamp":"2026-01-15T10:30:00Z"}"#
+        }
+    };
+    let count = if choice == 255 { RECORDS_MAX + 1 } else { usize::from(choice % 4) };
+    let records = vec![record; count];
+    match sink {
+        Sink::Metrics => format!("[{}]", records.join(",")).into_bytes(),
+        Sink::Logs | Sink::Audit => records.join("\r\n\n").into_bytes(),
     }
 }
 

@@ -5,19 +5,25 @@
 
 pub mod bearer;
 pub mod call;
+pub mod capabilities;
 pub mod control;
+pub mod endpoint;
 pub mod event;
 pub mod execution;
 pub mod grammar;
 pub mod heartbeat;
 pub mod http;
 pub mod identity;
+pub mod ingest;
+pub mod integrity;
 pub mod json;
 pub mod local;
 pub mod problem;
 pub mod register;
+pub mod release;
 pub mod retry_after;
 pub mod rotation;
 pub mod snapshot;
 pub mod sse;
+pub mod text;
 pub mod timestamp;

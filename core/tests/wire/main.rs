@@ -3,13 +3,17 @@
 mod backoff;
 mod bearer;
 mod canary;
+mod capabilities;
 mod differential;
+mod endpoint;
 mod event;
 mod golden;
 mod golden_local;
 mod golden_snapshot;
 mod grammar;
 mod http;
+mod ingest;
+mod integrity;
 mod json;
 mod json_types;
 mod problem;
