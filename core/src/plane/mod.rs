@@ -23,6 +23,7 @@ pub mod manner;
 pub mod nonce;
 pub mod refusal;
 pub mod register;
+pub mod reports;
 pub mod rotation;
 pub mod route;
 pub mod secrets;
