@@ -5,8 +5,11 @@ mod execution;
 mod heartbeat;
 mod nonce;
 mod register;
+mod reports;
 mod rotation;
 mod route;
+mod secrets;
+mod session;
 mod snapshot;
 #[path = "../support/mod.rs"]
 mod support;
