@@ -378,7 +378,7 @@ fn every_row_of_the_shape_rules_is_refused() {
         r#"{"tcp":{"phase":""}}"#,
         r#"{"tcp":{"phase":"started"}}"#,
         r#"{"tcp":{"phase":"SESSION_STARTED"}}"#,
-        r#"{"tcp":{"phase":"session_ended","terminated_by":"plexd_close"}}"#,
+        r#"{"tcp":{"phase":"session_ended","terminated_by":"closed"}}"#,
         r#"{"tcp":{"phase":"session_started","terminated_by":"because"}}"#,
         r#"{"tcp":{"phase":"session_ended","terminated_by":1}}"#,
         r#"{"tcp":{"phase":"session_ended","bytes_in":-1}}"#,
