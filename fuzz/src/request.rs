@@ -17,8 +17,11 @@ use meshward_core::{
         http::{Body, Headers, Method, Request},
         json::encode,
         register::RegisterRequest,
+        report::ReportRequest,
         rotation::KeyRotateRequest,
-        snapshot::Snapshot,
+        secret::ConfigureSecrets,
+        session::{Activity, K8sActivity, Phase, SshActivity, TcpActivity, TerminatedBy},
+        snapshot::{Session, Snapshot},
         timestamp::{Spelled, Timestamp},
     },
 };
@@ -55,6 +58,7 @@ pub(crate) fn draw(u: &mut Unstructured<'_>, now: Now, learnt: &Learnt) -> Resul
     };
     let query = match &call {
         Some(Call::ExecOutput { .. }) => learnt.upload_query.clone(),
+        Some(Call::Secret { .. }) => version(u)?,
         _ => None,
     };
     let listener = match &call {
@@ -74,13 +78,13 @@ fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
     let node = if byte < 230 { site::NODE_ID } else { "0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0ff" };
     let (node, execution) = (node.to_owned(), format!("run {}", byte / 21 % 3));
     let sink = [Sink::Metrics, Sink::Logs, Sink::Audit][usize::from(byte / 21 % 3)];
-    Ok(Some(match byte % 21 {
+    Ok(Some(match byte % 28 {
         0 => Call::Health,
         1 => Call::Register,
         2 => Call::Heartbeat { node },
         3 => Call::RotateKeys,
         4 => Call::State { node },
-        5 | 6 => Call::Execution { node, execution },
+        5 | 6 | 21 | 22 => Call::Execution { node, execution },
         7 => Call::ExecOutput { execution },
         8 => Call::Test(Test::Bearer),
         9 => Call::Test(Test::Assertions),
@@ -94,8 +98,28 @@ fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
         17 => Call::Test(Test::TlsCert),
         18 => return Ok(None),
         19 => Call::Reachability { node },
-        _ => Call::Local(sink),
+        20 => Call::Local(sink),
+        23 => Call::Session { node, session: execution },
+        24 => Call::Secret { node, key: stored_key(byte) },
+        25 => Call::PutReport { node, key: stored_key(byte) },
+        26 => Call::DeleteReport { node, key: stored_key(byte) },
+        _ => Call::Test(Test::ConfigureSecrets),
     }))
+}
+
+/// The key of a secret or a report; the last is outside both grammars.
+fn stored_key(byte: u8) -> String {
+    ["a", "b", "No"][usize::from(byte / 28 % 3)].to_owned()
+}
+
+/// The query of a secret, mostly one that names a version.
+fn version(u: &mut Unstructured<'_>) -> Result<Option<String>> {
+    Ok(match u.arbitrary::<u8>()? {
+        0..100 => None,
+        byte @ 100..200 => Some(format!("version={}", byte % 4)),
+        200..220 => Some("version=&version=1".to_owned()),
+        _ => Some(format!("version={}", printable(u)?)),
+    })
 }
 
 fn last_endpoint(byte: u8) -> String {
@@ -158,6 +182,9 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             encode(&ConfigureHeartbeat { reconcile: choice & 1 == 1, rotate_keys: choice & 2 == 2 })
         }
         Some(Call::Local(_)) => b"[]".to_vec(),
+        Some(Call::Session { .. }) => encode(&activity(choice)),
+        Some(Call::PutReport { .. }) => encode(&report(choice)),
+        Some(Call::Test(Test::ConfigureSecrets)) => encode(&secrets(choice)),
         Some(
             Call::Health
             | Call::Capabilities { .. }
@@ -165,9 +192,7 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             | Call::State { .. }
             | Call::Reachability { .. }
             | Call::Events { .. }
-            | Call::Session { .. }
             | Call::Secret { .. }
-            | Call::PutReport { .. }
             | Call::DeleteReport { .. }
             | Call::Ingest { .. }
             | Call::IntegrityViolations { .. }
@@ -232,7 +257,46 @@ fn snapshot(choice: u8, now: Now) -> Snapshot {
         expires_at: Some(Spelled::from(Timestamp::from(until.wall))),
         ..Execution::default()
     };
-    Snapshot { executions: (0..choice % 3).map(entry).collect(), ..Snapshot::default() }
+    let session = |name: u8| Session {
+        session_id: Name(format!("run {name}")),
+        expires_at: Some(Spelled::from(Timestamp::from(until.wall))),
+        ..Session::default()
+    };
+    Snapshot {
+        executions: (0..choice % 3).map(entry).collect(),
+        sessions: Some((0..choice % 3).map(session).collect()),
+        ..Snapshot::default()
+    }
+}
+
+fn activity(choice: u8) -> Activity {
+    let command = "c".repeat(usize::from(choice) * 5);
+    let ssh = SshActivity { command, exit_code: Some(i64::from(choice)), ..Default::default() };
+    let k8s = K8sActivity { verb: "get".to_owned(), ..K8sActivity::default() };
+    let ended = TcpActivity {
+        bytes_in: Some(u64::from(choice)),
+        terminated_by: Some(TerminatedBy::ALL[usize::from(choice % 4)]),
+        ..TcpActivity::of(Phase::SessionEnded)
+    };
+    Activity {
+        ssh: (choice % 4 == 0).then_some(ssh),
+        k8s: (choice % 4 == 1 || choice == 255).then_some(k8s),
+        tcp: (choice % 4 > 1).then_some(ended),
+    }
+}
+
+fn report(choice: u8) -> ReportRequest {
+    let value = "v".repeat(usize::from(choice) * 17);
+    let workload_tag = if choice & 1 == 1 { "web".to_owned() } else { String::new() };
+    ReportRequest { value: (choice != 254).then_some(value), workload_tag }
+}
+
+fn secrets(choice: u8) -> ConfigureSecrets {
+    ConfigureSecrets {
+        current_version: i64::from(choice % 4),
+        rate_limit_next: i64::from(choice / 4 % 4) - 1,
+        retry_after_seconds: i64::from(choice / 16),
+    }
 }
 
 fn raw<'u>(u: &mut Unstructured<'u>) -> Result<&'u [u8]> {
