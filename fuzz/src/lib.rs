@@ -10,11 +10,13 @@ mod decode;
 mod differential;
 mod plane;
 mod request;
+mod route;
+mod streams;
 mod tree;
 
 pub use decode::{
-    bearer, decode_callback, decode_heartbeat, decode_register, decode_report, decode_rotation,
-    decode_secret, decode_session, decode_snapshot, timestamp,
+    bearer, decode_callback, decode_event, decode_heartbeat, decode_ingest, decode_register,
+    decode_report, decode_rotation, decode_secret, decode_session, decode_snapshot, timestamp,
 };
 pub use differential::json_differential;
 pub use plane::{plane_http, plane_statuses};
@@ -27,10 +29,12 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 14] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
+    Target { name: "decode_event", run: decode_event },
     Target { name: "decode_heartbeat", run: decode_heartbeat },
+    Target { name: "decode_ingest", run: decode_ingest },
     Target { name: "decode_register", run: decode_register },
     Target { name: "decode_report", run: decode_report },
     Target { name: "decode_rotation", run: decode_rotation },

@@ -3,6 +3,7 @@
 //! Every choice takes one byte from the front, so that a corpus file can be written by hand:
 //! route, method, credential, body, and one byte of detail, in this order.
 
+use crate::route;
 use arbitrary::{Result, Unstructured};
 use meshward_core::{
     plane::{Listener, site},
@@ -11,11 +12,13 @@ use meshward_core::{
     wire::{
         bearer::Credential,
         call::{Call, Sink, Test},
+        event::{ConfigureEvents, InjectEvent, Mode},
         execution::{Callback, Execution, Output, Status},
         grammar::{Checksum, Name, PublicKey, Uuid, base64_text},
         heartbeat::{ConfigureHeartbeat, HeartbeatRequest, NatSummary},
         http::{Body, Headers, Method, Request},
-        json::encode,
+        ingest::RECORDS_MAX,
+        json::{Raw, encode},
         register::RegisterRequest,
         report::ReportRequest,
         rotation::KeyRotateRequest,
@@ -45,13 +48,20 @@ pub(crate) struct Learnt {
 }
 
 pub(crate) fn draw(u: &mut Unstructured<'_>, now: Now, learnt: &Learnt) -> Result<Drawn> {
-    let call = call(u)?;
+    let call = route::decode(u.arbitrary()?);
     let method = match u.arbitrary::<u8>()? {
         byte @ 240.. => odd_method(byte),
         _ => call.as_ref().map_or(Method::Get, Call::method),
     };
-    let headers = credential(u)?;
+    let mut headers = credential(u)?;
+    if let Some(Call::Events { .. }) = &call {
+        headers = cursor(u, headers)?;
+    }
     let body = body(u, call.as_ref(), now)?;
+    let headers = match &call {
+        Some(Call::Ingest { .. }) => batch_head(u, headers)?,
+        _ => headers,
+    };
     let path = match &call {
         Some(call) => call.path(),
         None => format!("/{}", printable(u)?),
@@ -73,45 +83,6 @@ fn odd_method(byte: u8) -> Method {
         [usize::from(byte % 6)]
 }
 
-fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
-    let byte: u8 = u.arbitrary()?;
-    let node = if byte < 230 { site::NODE_ID } else { "0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0ff" };
-    let (node, execution) = (node.to_owned(), format!("run {}", byte / 21 % 3));
-    let sink = [Sink::Metrics, Sink::Logs, Sink::Audit][usize::from(byte / 21 % 3)];
-    Ok(Some(match byte % 28 {
-        0 => Call::Health,
-        1 => Call::Register,
-        2 => Call::Heartbeat { node },
-        3 => Call::RotateKeys,
-        4 => Call::State { node },
-        5 | 6 | 21 | 22 => Call::Execution { node, execution },
-        7 => Call::ExecOutput { execution },
-        8 => Call::Test(Test::Bearer),
-        9 => Call::Test(Test::Assertions),
-        10 => Call::Test(Test::LastRequest { endpoint: last_endpoint(byte) }),
-        11 => Call::Test(Test::ConfigureState),
-        12 => Call::Test(Test::ConfigureHeartbeat),
-        13 => Call::Test(Test::Executions),
-        14 => Call::Test(Test::ExecOutput { execution }),
-        15 => Call::Test(Test::Info),
-        16 => Call::Test(Test::Reset),
-        17 => Call::Test(Test::TlsCert),
-        18 => return Ok(None),
-        19 => Call::Reachability { node },
-        20 => Call::Local(sink),
-        23 => Call::Session { node, session: execution },
-        24 => Call::Secret { node, key: stored_key(byte) },
-        25 => Call::PutReport { node, key: stored_key(byte) },
-        26 => Call::DeleteReport { node, key: stored_key(byte) },
-        _ => Call::Test(Test::ConfigureSecrets),
-    }))
-}
-
-/// The key of a secret or a report; the last is outside both grammars.
-fn stored_key(byte: u8) -> String {
-    ["a", "b", "No"][usize::from(byte / 28 % 3)].to_owned()
-}
-
 /// The query of a secret, mostly one that names a version.
 fn version(u: &mut Unstructured<'_>) -> Result<Option<String>> {
     Ok(match u.arbitrary::<u8>()? {
@@ -122,8 +93,19 @@ fn version(u: &mut Unstructured<'_>) -> Result<Option<String>> {
     })
 }
 
-fn last_endpoint(byte: u8) -> String {
-    ["register", "heartbeat", "capabilities", "nothing"][usize::from(byte / 21 % 4)].to_owned()
+/// What a batch needs besides its credential, mostly as it should be.
+fn batch_head(u: &mut Unstructured<'_>, headers: Headers) -> Result<Headers> {
+    let sent_at = "X-Service-Sent-At";
+    let good = "2026-01-15T10:30:00.123456789Z";
+    Ok(match u.arbitrary::<u8>()? {
+        0..160 => headers.with(sent_at, good),
+        160..200 => headers.with(sent_at, good).with("content-encoding", "gzip"),
+        200..210 => headers,
+        210..220 => headers.with(sent_at, good).with(sent_at, good),
+        220..230 => headers.with(sent_at, good).with("content-encoding", "br"),
+        230..240 => headers.with("content-encoding", "br"),
+        _ => headers.with(sent_at, &printable(u)?),
+    })
 }
 
 fn credential(u: &mut Unstructured<'_>) -> Result<Headers> {
@@ -135,6 +117,18 @@ fn credential(u: &mut Unstructured<'_>) -> Result<Headers> {
         215..225 => headers.with("authorization", &good).with("authorization", &good),
         225..235 => headers.with("authorization", &good[..good.len() - 1]),
         _ => headers.with("authorization", &printable(u)?),
+    })
+}
+
+/// A cursor, mostly one that is good.
+fn cursor(u: &mut Unstructured<'_>, headers: Headers) -> Result<Headers> {
+    const CURSOR: &str = "last-event-id";
+    Ok(match u.arbitrary::<u8>()? {
+        0 => headers,
+        byte @ 1..200 => headers.with(CURSOR, &(byte - 1).to_string()),
+        200..220 => headers.with(CURSOR, ""),
+        220..240 => headers.with(CURSOR, "1").with(CURSOR, "1"),
+        _ => headers.with(CURSOR, &printable(u)?),
     })
 }
 
@@ -182,6 +176,9 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             encode(&ConfigureHeartbeat { reconcile: choice & 1 == 1, rotate_keys: choice & 2 == 2 })
         }
         Some(Call::Local(_)) => b"[]".to_vec(),
+        Some(Call::Test(Test::InjectEvent)) => encode(&event(choice)),
+        Some(Call::Test(Test::ConfigureEvents)) => encode(&ConfigureEvents { mode: mode(choice) }),
+        Some(Call::Ingest { sink, .. }) => batch(choice, *sink),
         Some(Call::Session { .. }) => encode(&activity(choice)),
         Some(Call::PutReport { .. }) => encode(&report(choice)),
         Some(Call::Test(Test::ConfigureSecrets)) => encode(&secrets(choice)),
@@ -194,7 +191,6 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             | Call::Events { .. }
             | Call::Secret { .. }
             | Call::DeleteReport { .. }
-            | Call::Ingest { .. }
             | Call::IntegrityViolations { .. }
             | Call::Release { .. }
             | Call::OpenApi
@@ -232,6 +228,20 @@ fn heartbeat(choice: u8, now: Now) -> HeartbeatRequest {
     }
 }
 
+fn event(choice: u8) -> InjectEvent {
+    let payloads = ["", "null", "{ \"b\" : 1.50, \"a\":\"<\" }", "\" \\\" & \"", "[1e400 ,-0]"];
+    InjectEvent {
+        id: format!("evt {choice}"),
+        kind: ["policy_updated", "rotate_keys", "odd <type>"][usize::from(choice % 3)].to_owned(),
+        scope: if choice & 4 == 4 { "node".to_owned() } else { String::new() },
+        payload: Raw::parse(payloads[usize::from(choice % 5)]),
+    }
+}
+
+fn mode(choice: u8) -> Mode {
+    if choice & 1 == 1 { Mode::Descoped } else { Mode::Streaming }
+}
+
 fn callback(choice: u8) -> Callback {
     let status = Status::ALL[usize::from(choice % 5)];
     let output = Output {
@@ -243,6 +253,24 @@ fn callback(choice: u8) -> Callback {
         exit_code: status.is_terminal().then_some(i64::from(choice)),
         output: (choice & 64 == 64).then_some(output),
         ..Callback::of(status)
+    }
+}
+
+fn batch(choice: u8, sink: Sink) -> Vec<u8> {
+    let record = match sink {
+        Sink::Metrics => {
+            r#"{"group":"agent_stats","name":"n","value":1e2,"labels":{"":"a"},"timestamp":"2026-01-15T10:30:00Z"}"#
+        }
+        Sink::Logs => r#"{"severity":"err","message":"m","timestamp":"2026-01-15T10:30:00Z"}"#,
+        Sink::Audit => {
+            r#"{"source":"k8s","action":"get","outcome":"ok","timestamp":"2026-01-15T10:30:00Z"}"#
+        }
+    };
+    let count = if choice == 255 { RECORDS_MAX + 1 } else { usize::from(choice % 4) };
+    let records = vec![record; count];
+    match sink {
+        Sink::Metrics => format!("[{}]", records.join(",")).into_bytes(),
+        Sink::Logs | Sink::Audit => records.join("\r\n\n").into_bytes(),
     }
 }
 
@@ -258,7 +286,7 @@ fn snapshot(choice: u8, now: Now) -> Snapshot {
         ..Execution::default()
     };
     let session = |name: u8| Session {
-        session_id: Name(format!("run {name}")),
+        session_id: Name(format!("session-{name}")),
         expires_at: Some(Spelled::from(Timestamp::from(until.wall))),
         ..Session::default()
     };

@@ -3,13 +3,17 @@
 mod desk;
 mod execution;
 mod heartbeat;
+mod ingest;
 mod nonce;
 mod register;
+mod release;
 mod reports;
 mod rotation;
 mod route;
 mod secrets;
 mod session;
 mod snapshot;
+mod stream;
 #[path = "../support/mod.rs"]
 mod support;
+mod upload;
