@@ -5,7 +5,9 @@
 
 pub mod bearer;
 pub mod call;
+pub mod capabilities;
 pub mod control;
+pub mod endpoint;
 pub mod event;
 pub mod execution;
 pub mod grammar;
@@ -13,6 +15,7 @@ pub mod heartbeat;
 pub mod http;
 pub mod identity;
 pub mod ingest;
+pub mod integrity;
 pub mod json;
 pub mod local;
 pub mod problem;

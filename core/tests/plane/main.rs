@@ -1,9 +1,12 @@
 //! The control plane's decisions against the specification: a model for each machine, and every row through the front.
 
+mod capabilities;
 mod desk;
+mod endpoint;
 mod execution;
 mod heartbeat;
 mod ingest;
+mod integrity;
 mod nonce;
 mod register;
 mod release;

@@ -377,6 +377,12 @@ fn the_head_of_a_stream_is_what_the_contract_says() {
 }
 
 #[test]
+fn the_keep_alive_of_the_defaults_is_fifteen_seconds() {
+    let opening = Floor::open().events(&[]).expect("a stream");
+    assert_eq!(opening.keep_alive, Duration::from_secs(15));
+}
+
+#[test]
 fn while_descoped_every_cursor_is_refused_and_counted_and_the_log_goes_on() {
     let mut floor = Floor::open();
     floor.events(&[]).expect("a stream");

@@ -3,7 +3,9 @@
 mod backoff;
 mod bearer;
 mod canary;
+mod capabilities;
 mod differential;
+mod endpoint;
 mod envelope;
 mod event;
 mod golden;
@@ -13,6 +15,7 @@ mod golden_store;
 mod grammar;
 mod http;
 mod ingest;
+mod integrity;
 mod json;
 mod json_types;
 mod problem;

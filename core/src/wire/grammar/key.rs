@@ -58,6 +58,11 @@ impl Checksum {
         .map(Self)
         .ok_or(Malformed::Checksum)
     }
+
+    /// Reads 44 characters of padded standard base64 alone, where the contract refuses hex.
+    pub fn parse_base64(text: &str) -> Result<Self, Malformed> {
+        key_bytes(text).map(Self).ok_or(Malformed::Base64Key)
+    }
 }
 
 fn hex_bytes(text: &str) -> Option<[u8; 32]> {
