@@ -107,7 +107,11 @@ impl Run {
                 assert_eq!(answered, call, "an answer names its question");
                 response
             }
-            Effect::Open { .. } | Effect::Send { .. } | Effect::Close | Effect::Sign { .. } => {
+            Effect::Cut { .. }
+            | Effect::Open { .. }
+            | Effect::Send { .. }
+            | Effect::Close
+            | Effect::Sign { .. } => {
                 panic!("a request is answered")
             }
         }

@@ -7,7 +7,7 @@ use alloc::{
 use core::time::Duration;
 
 use super::{
-    manner::Manner,
+    manner::{Cut, Manner},
     stream::{Audience, Opening},
 };
 use crate::{
@@ -130,6 +130,12 @@ pub enum Effect {
     Open {
         call: CallId,
         opening: Opening,
+        manner: Manner,
+    },
+    /// End the connection of this call without an answer.
+    Cut {
+        call: CallId,
+        cut: Cut,
     },
     /// Put a frame into the buffer of each stream of the audience that has room; the others miss it.
     Send {

@@ -11,6 +11,7 @@ mod control;
 pub mod counters;
 pub mod default_snapshot;
 pub mod endpoint;
+mod exchange;
 pub mod execution;
 pub mod executions;
 mod facts;
@@ -20,7 +21,9 @@ pub mod ingest;
 pub mod integrity;
 pub mod journal;
 pub mod manner;
+pub mod mask;
 pub mod nonce;
+pub mod pattern;
 pub mod refusal;
 pub mod register;
 pub mod rotation;
@@ -32,33 +35,31 @@ pub mod site;
 pub mod snapshot;
 pub mod stream;
 pub mod upload;
+pub mod verify;
 
 use crate::{
     ids::CallId,
     step::Step,
     time::{Mono, Now},
-    wire::http::Response,
 };
 
 pub use body::{BodyRule, body_rule};
 use capabilities::Capabilities;
 use captures::Captures;
-use counters::{Counter, Counters};
+use counters::Counters;
 use endpoint::Endpoints;
 use executions::Executions;
 pub use facts::{Arrival, Drawn, Effect, Info, Input, KEEP_ALIVE, Listener, Settings};
 use faults::Faults;
 use heartbeat::Heartbeat;
 use journal::Journal;
-use manner::Manner;
 use nonce::Nonces;
-use refusal::Denial;
 use rotation::Rotation;
 use secrets::Secrets;
-use serve::{Asked, Order};
 use session::Sessions;
 use snapshot::Desired;
 use stream::Stream;
+use verify::Verifies;
 
 /// Everything the control plane knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,6 +78,7 @@ pub struct Plane {
     secrets: Secrets,
     sessions: Sessions,
     stream: Stream,
+    verifies: Verifies,
 }
 
 impl Plane {
@@ -84,52 +86,30 @@ impl Plane {
     pub fn step(self, settings: &Settings, now: Now, input: Input) -> Step<Self, Effect> {
         match input {
             Input::Requested { call, arrival } => self.requested(settings, now, call, arrival),
-            Input::Signed { .. } | Input::Left { .. } | Input::Ticked => Step::to(self),
+            Input::Signed { call, signature } => self.signed(call, &signature),
+            Input::Left { call } => Step::to(self.left(call)),
+            Input::Ticked => self.ticked(settings, now),
         }
     }
 
     /// When the next [`Input::Ticked`] is wanted, if at all.
-    pub const fn wakeup(&self) -> Option<Mono> {
-        None
+    pub fn wakeup(&self) -> Option<Mono> {
+        self.verifies.wakeup()
     }
 
-    fn requested(
-        self,
-        settings: &Settings,
-        now: Now,
-        call: CallId,
-        arrival: Arrival,
-    ) -> Step<Self, Effect> {
-        let path = arrival.request.path.clone();
-        let (method, correlation) = (arrival.request.method, arrival.drawn.correlation);
-        let answer = |answer: Result<Response, Denial>| {
-            let response =
-                answer.unwrap_or_else(|denial| denial.response(settings, &path, correlation));
-            let response = facts::headless(method, response);
-            Effect::Reply { call, response, manner: Manner::default() }
-        };
-        let Step { state, effects } = self.ordered(settings, now, arrival);
-        let effects = effects.into_iter().filter_map(|order| match order {
-            Order::Answer(result) => Some(answer(result)),
-            Order::Open(opening) => Some(Effect::Open { call, opening }),
-            Order::Send { audience, frame } => Some(Effect::Send { audience, frame }),
-            Order::Close => Some(Effect::Close),
-            Order::Sign(bytes) => Some(Effect::Sign { call, bytes }),
-            Order::Wait => None,
-        });
-        Step::to(state).emit_all(effects)
+    fn signed(mut self, call: CallId, signature: &str) -> Step<Self, Effect> {
+        let sent = self.faults.signed(call, signature).map(Effect::from);
+        Step::to(self).emit_all(sent)
     }
 
-    /// The gate comes before routing: without a good bearer nothing else is looked at.
-    fn ordered(mut self, settings: &Settings, now: Now, arrival: Arrival) -> Step<Self, Order> {
-        let Arrival { listener, request, drawn, .. } = arrival;
-        if let Err(refusal) = admit::admit(listener, &request.path, &request.headers) {
-            self.counters.count(Counter::Unauthorized);
-            return Step::to(self).emit(Order::Answer(Err(refusal.into())));
-        }
-        match route::route(listener, request.method, &request.path) {
-            Ok(call) => self.serve(call, Asked::new(settings, now, request, drawn)),
-            Err(miss) => Step::to(self).emit(Order::Answer(Err(miss.into()))),
-        }
+    fn left(mut self, call: CallId) -> Self {
+        self.verifies.forget(call);
+        self.faults.left(call);
+        self
+    }
+
+    fn ticked(mut self, settings: &Settings, now: Now) -> Step<Self, Effect> {
+        let settled = self.settle(settings, now);
+        Step::to(self).emit_all(settled)
     }
 }
