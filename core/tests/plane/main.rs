@@ -2,7 +2,9 @@
 
 mod desk;
 mod execution;
+mod faults;
 mod heartbeat;
+mod journal;
 mod nonce;
 mod register;
 mod rotation;
@@ -10,3 +12,4 @@ mod route;
 mod snapshot;
 #[path = "../support/mod.rs"]
 mod support;
+mod verify;
