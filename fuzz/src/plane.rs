@@ -80,7 +80,9 @@ impl Run {
     fn exchange(&mut self, u: &mut Unstructured<'_>) -> arbitrary::Result<u16> {
         let drawn = request::draw(u, self.now, &self.learnt)?;
         let correlation = CorrelationId(u128::from(self.calls.0));
-        let response = self.ask(drawn.listener, drawn.request.clone());
+        let Some(response) = self.answered(drawn.listener, drawn.request.clone()) else {
+            return Ok(0);
+        };
         answer::check(&self.settings, &drawn.request, correlation, &response);
         let after = counters::read(&self.ask(Listener::Main, assertions()));
         counters::check(&self.counts, &after, &drawn, &response);
@@ -96,8 +98,13 @@ impl Run {
         Ok(response.status)
     }
 
-    /// Asks the plane and takes its one answer; signatures are given at once.
     fn ask(&mut self, listener: Listener, request: Request) -> Response {
+        self.answered(listener, request).expect("one answer to one request")
+    }
+
+    /// Asks the plane and takes its one answer; signatures are given at once. A fault may leave a request without one,
+    /// and a verification waits for its own.
+    fn answered(&mut self, listener: Listener, request: Request) -> Option<Response> {
         let call = self.calls;
         self.calls = call.next();
         let drawn = Drawn { correlation: CorrelationId(u128::from(call.0)), ..Drawn::default() };
@@ -110,20 +117,24 @@ impl Run {
                     Effect::Reply { call: answered, response, .. } => {
                         answers.push((answered, response));
                     }
-                    Effect::Open { call: answered, opening } => {
+                    Effect::Open { call: answered, opening, .. } => {
                         self.streams.open(answered, &opening);
                         answers.push((answered, opening.response));
                     }
                     Effect::Send { audience, frame } => self.streams.send(&audience, &frame),
                     Effect::Close => self.streams.close(),
+                    Effect::Cut { call: ended, .. } => {
+                        assert_eq!(ended, call, "a fault ends its own request");
+                    }
                     Effect::Sign { call, bytes } => inputs.push(streams::signed(call, &bytes)),
                 }
             }
         }
-        let [(answered, response)] =
-            <[_; 1]>::try_from(answers).expect("one answer to one request");
-        assert_eq!(answered, call, "an answer names its question");
-        response
+        let (own, late): (Vec<_>, Vec<_>) =
+            answers.into_iter().partition(|(answered, _)| *answered == call);
+        assert!(late.iter().all(|(answered, _)| *answered < call), "an answer names its question");
+        assert!(own.len() <= 1, "one answer to one request");
+        own.into_iter().next().map(|(_, response)| response)
     }
 
     /// Steps the plane, twice to see that it decides the same.

@@ -76,7 +76,8 @@ impl World {
             .into_iter()
             .find_map(|effect| match effect {
                 plane::Effect::Reply { response, .. } => Some(response),
-                plane::Effect::Open { .. }
+                plane::Effect::Cut { .. }
+                | plane::Effect::Open { .. }
                 | plane::Effect::Send { .. }
                 | plane::Effect::Close
                 | plane::Effect::Sign { .. } => None,

@@ -33,7 +33,7 @@ impl Plane {
         serve::plainly(match test {
             Test::InjectEvent => return self.inject_event(asked),
             Test::ConfigureEvents => return self.configure_events(asked),
-            Test::Verify => return self.verify(asked),
+            Test::Verify => return self.verify(&asked),
             Test::ConfigureState => self.configure_state(asked),
             Test::ConfigureHeartbeat => self.configure_heartbeat(asked),
             Test::ConfigureEndpoint => self.configure_endpoint(asked),
@@ -41,10 +41,10 @@ impl Plane {
             Test::Requests => self.requests(&asked),
             Test::ClearRequests => self.clear_requests(),
             Test::Faults => self.faults(),
-            Test::AddFault => self.add_fault(asked),
+            Test::AddFault => self.add_fault(&asked),
             Test::ClearFaults => self.clear_faults(),
             Test::RemoveFault { id } => self.remove_fault(&id),
-            Test::Reset => return reset(),
+            Test::Reset => return reset(self),
             Test::Bearer => self.tell(|_| Ok(bearer())),
             Test::Assertions => self.tell(|plane| Ok(Response::json(200, plane.counters.encode()))),
             Test::LastRequest { endpoint } => self.tell(|plane| plane.last_request(&endpoint)),
@@ -129,6 +129,7 @@ impl Plane {
             return Step::to(self).emit(Err(refusal.into()));
         }
         if let Err(denial) = whole(&asked.body) {
+            let denial = Denial { rule: "local.body".into(), ..denial };
             return Step::to(self).emit(Err(denial));
         }
         let (endpoint, counter) = match sink {
@@ -143,8 +144,8 @@ impl Plane {
 }
 
 /// Everything as it was after the start; open streams end.
-fn reset() -> Ordered {
-    Step::to(Plane::default()).emit_all([Order::Close, Order::Answer(Ok(Response::empty(204)))])
+fn reset(plane: Plane) -> Ordered {
+    Step::to(plane.reset()).emit_all([Order::Close, Order::Answer(Ok(Response::empty(204)))])
 }
 
 fn whole(body: &Body) -> Result<&[u8], Denial> {

@@ -7,9 +7,7 @@ use alloc::{
 use core::time::Duration;
 
 use super::{
-    manner::Manner,
-    refusal::Denial,
-    serve::Order,
+    manner::{Cut, Manner},
     stream::{Audience, Opening},
 };
 use crate::{
@@ -132,6 +130,12 @@ pub enum Effect {
     Open {
         call: CallId,
         opening: Opening,
+        manner: Manner,
+    },
+    /// End the connection of this call without an answer.
+    Cut {
+        call: CallId,
+        cut: Cut,
     },
     /// Put a frame into the buffer of each stream of the audience that has room; the others miss it.
     Send {
@@ -154,22 +158,4 @@ pub(super) fn headless(method: Method, mut response: Response) -> Response {
         response.body.clear();
     }
     response
-}
-
-/// Makes the effect out of what a route wants done for its caller, if it is one.
-pub(super) fn effect(
-    call: CallId,
-    order: Order,
-    response: impl FnOnce(Result<Response, Denial>) -> Response,
-) -> Option<Effect> {
-    match order {
-        Order::Answer(answer) => {
-            Some(Effect::Reply { call, response: response(answer), manner: Manner::default() })
-        }
-        Order::Open(opening) => Some(Effect::Open { call, opening }),
-        Order::Send { audience, frame } => Some(Effect::Send { audience, frame }),
-        Order::Close => Some(Effect::Close),
-        Order::Sign(bytes) => Some(Effect::Sign { call, bytes }),
-        Order::Wait => None,
-    }
 }

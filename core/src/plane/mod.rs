@@ -11,6 +11,7 @@ mod control;
 pub mod counters;
 pub mod default_snapshot;
 pub mod endpoint;
+mod exchange;
 pub mod execution;
 pub mod executions;
 mod facts;
@@ -20,7 +21,9 @@ pub mod ingest;
 pub mod integrity;
 pub mod journal;
 pub mod manner;
+pub mod mask;
 pub mod nonce;
+pub mod pattern;
 pub mod refusal;
 pub mod register;
 pub mod release;
@@ -34,18 +37,18 @@ pub mod site;
 pub mod snapshot;
 pub mod stream;
 pub mod upload;
+pub mod verify;
 
 use crate::{
     ids::CallId,
     step::Step,
     time::{Mono, Now},
-    wire::http::Response,
 };
 
 pub use body::{BodyRule, body_rule};
 use capabilities::Capabilities;
 use captures::Captures;
-use counters::{Counter, Counters};
+use counters::Counters;
 use endpoint::Endpoints;
 use executions::Executions;
 pub use facts::{Arrival, Drawn, Effect, Info, Input, KEEP_ALIVE, Listener, Settings};
@@ -53,13 +56,12 @@ use faults::Faults;
 use heartbeat::Heartbeat;
 use journal::Journal;
 use nonce::Nonces;
-use refusal::Denial;
 use rotation::Rotation;
 use secrets::Secrets;
-use serve::{Asked, Order};
 use session::Sessions;
 use snapshot::Desired;
 use stream::Stream;
+use verify::Verifies;
 
 /// Everything the control plane knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,6 +80,7 @@ pub struct Plane {
     secrets: Secrets,
     sessions: Sessions,
     stream: Stream,
+    verifies: Verifies,
 }
 
 impl Plane {
@@ -87,50 +90,23 @@ impl Plane {
             Input::Requested { call, arrival } => self.requested(settings, now, call, arrival),
             Input::Signed { call, signature } => self.signed(settings, now, call, &signature),
             Input::Left { call } => Step::to(self.left(now, call)),
-            Input::Ticked => Step::to(self),
+            Input::Ticked => self.ticked(settings, now),
         }
     }
 
     /// When the next [`Input::Ticked`] is wanted, if at all.
-    pub const fn wakeup(&self) -> Option<Mono> {
-        None
+    pub fn wakeup(&self) -> Option<Mono> {
+        self.verifies.wakeup()
     }
 
-    fn requested(
-        self,
-        settings: &Settings,
-        now: Now,
-        call: CallId,
-        arrival: Arrival,
-    ) -> Step<Self, Effect> {
-        let path = arrival.request.path.clone();
-        let (method, correlation) = (arrival.request.method, arrival.drawn.correlation);
-        let answer = |answer: Result<Response, Denial>| {
-            let response =
-                answer.unwrap_or_else(|denial| denial.response(settings, &path, correlation));
-            facts::headless(method, response)
-        };
-        let Step { state, effects } = self.ordered(settings, now, call, arrival);
-        let effects = effects.into_iter().filter_map(|order| facts::effect(call, order, answer));
-        Step::to(state).emit_all(effects)
+    fn left(mut self, now: Now, call: CallId) -> Self {
+        self.verifies.forget(call);
+        self.faults.left(call);
+        Self { stream: self.stream.step(now, stream::Input::Left { call }).state, ..self }
     }
 
-    /// The gate comes before routing: without a good bearer nothing else is looked at.
-    fn ordered(
-        mut self,
-        settings: &Settings,
-        now: Now,
-        call: CallId,
-        arrival: Arrival,
-    ) -> Step<Self, Order> {
-        let (listener, head) = (arrival.listener, &arrival.request);
-        if let Err(refusal) = admit::admit(listener, &head.path, &head.headers) {
-            self.counters.count(Counter::Unauthorized);
-            return Step::to(self).emit(Order::Answer(Err(refusal.into())));
-        }
-        match route::route(listener, head.method, &head.path) {
-            Ok(route) => self.serve(route, Asked::new(settings, now, call, arrival)),
-            Err(miss) => Step::to(self).emit(Order::Answer(Err(miss.into()))),
-        }
+    fn ticked(mut self, settings: &Settings, now: Now) -> Step<Self, Effect> {
+        let settled = self.settle(settings, now);
+        Step::to(self).emit_all(settled)
     }
 }

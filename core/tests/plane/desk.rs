@@ -65,7 +65,7 @@ impl Desk {
                     let signature = SIGNATURE.to_owned();
                     self.give(Input::Signed { call, signature }, responses);
                 }
-                Effect::Open { .. } | Effect::Send { .. } | Effect::Close => {
+                Effect::Cut { .. } | Effect::Open { .. } | Effect::Send { .. } | Effect::Close => {
                     self.others.push(effect);
                 }
             }

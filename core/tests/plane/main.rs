@@ -4,9 +4,11 @@ mod capabilities;
 mod desk;
 mod endpoint;
 mod execution;
+mod faults;
 mod heartbeat;
 mod ingest;
 mod integrity;
+mod journal;
 mod nonce;
 mod register;
 mod release;
@@ -20,3 +22,4 @@ mod stream;
 #[path = "../support/mod.rs"]
 mod support;
 mod upload;
+mod verify;

@@ -235,9 +235,11 @@ impl Floor {
             Effect::Sign { call, .. } => {
                 self.give(Input::Signed { call, signature: SIGNATURE.into() })
             }
-            Effect::Reply { .. } | Effect::Open { .. } | Effect::Send { .. } | Effect::Close => {
-                vec![effect]
-            }
+            Effect::Reply { .. }
+            | Effect::Open { .. }
+            | Effect::Cut { .. }
+            | Effect::Send { .. }
+            | Effect::Close => vec![effect],
         });
         signed.collect()
     }
@@ -250,7 +252,7 @@ impl Floor {
         let effects = self.ask(Method::Get, &node("events"), headers, Body::EMPTY);
         let Ok([answer]) = <[Effect; 1]>::try_from(effects) else { panic!("one answer") };
         match &answer {
-            Effect::Open { call, opening } => {
+            Effect::Open { call, opening, .. } => {
                 assert_eq!(*call, self.calls);
                 Ok(opening.clone())
             }
@@ -258,7 +260,9 @@ impl Floor {
                 assert_eq!(*call, self.calls);
                 Err(verdict(response))
             }
-            Effect::Send { .. } | Effect::Close | Effect::Sign { .. } => panic!("{answer:?}"),
+            Effect::Cut { .. } | Effect::Send { .. } | Effect::Close | Effect::Sign { .. } => {
+                panic!("{answer:?}")
+            }
         }
     }
 

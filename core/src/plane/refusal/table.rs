@@ -20,9 +20,7 @@ impl Refused for route::Miss {
         let detail = miss.to_string();
         match miss {
             Self::NotFound => Denial::plain(404, detail),
-            Self::Method { allow } => {
-                Denial { allow: Some(allow), ..Denial::plain(405, detail) }
-            }
+            Self::Method { allow } => Denial { allow: Some(allow), ..Denial::plain(405, detail) },
         }
     }
 }
@@ -33,9 +31,7 @@ impl Refused for admit::Refusal {
     fn denial(self) -> Denial {
         let refusal = self;
         match refusal {
-            Self::Bearer(_) | Self::Node | Self::Key => {
-                Denial::coded(Code::Unauthorized, refusal)
-            }
+            Self::Bearer(_) | Self::Node | Self::Key => Denial::coded(Code::Unauthorized, refusal),
             Self::Local => Denial::plain(401, refusal),
         }
     }
@@ -57,9 +53,11 @@ impl Refused for register::Refusal {
         let detail = self.to_string();
         match self {
             Self::TooLarge | Self::Unreadable | Self::Malformed(_) => Denial::plain(400, detail),
-            Self::NotAString(_) | Self::Empty(_) | Self::TooLong(_) | Self::Nul(_) | Self::ProjectId => {
-                Denial::plain(422, detail)
-            }
+            Self::NotAString(_)
+            | Self::Empty(_)
+            | Self::TooLong(_)
+            | Self::Nul(_)
+            | Self::ProjectId => Denial::plain(422, detail),
             Self::PublicKey => Denial::coded(Code::PublicKeyInvalid, detail),
             Self::Token => Denial::plain(403, detail),
             Self::Kind => Denial::coded(Code::KindMismatch, detail),

@@ -16,6 +16,7 @@ use super::{
     Arrival, Drawn, Plane, Settings,
     refusal::Denial,
     stream::{Audience, Opening},
+    verify::Condition,
 };
 use crate::{
     ids::{CallId, ExecutionId},
@@ -67,8 +68,8 @@ pub(super) enum Order {
     },
     Close,
     Sign(Vec<u8>),
-    /// The answer comes with a later step.
-    Wait,
+    /// The answer may come with a later step.
+    Verify(Condition),
 }
 
 /// A step that answers its caller at once.

@@ -112,7 +112,10 @@ impl Plane {
 
     pub(super) fn reachability(self) -> Answered {
         let answer = self.desired.reachability().map(|raw| Response::json(200, json::encode(raw)));
-        let missing = || Denial::plain(404, "the reachability block is not populated");
+        let missing = || Denial {
+            rule: "reachability.null".into(),
+            ..Denial::plain(404, "the reachability block is not populated")
+        };
         Step::to(self).emit(answer.ok_or_else(missing))
     }
 }

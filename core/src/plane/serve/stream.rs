@@ -2,7 +2,7 @@
 //!
 //! Specification: "GET /v1/nodes/{id}/events" and "Events".
 
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 
 use super::{Asked, Order, Ordered};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
         Effect, Plane, Settings,
         captures::Endpoint,
         counters::Counter,
-        facts,
+        manner::Manner,
         refusal::Denial,
         stream::{self, Audience, Cursor, Input, Opening, Refusal},
     },
@@ -52,7 +52,7 @@ impl Plane {
         }
     }
 
-    /// Brings out the event that waited for this signature, and answers its injection.
+    /// Brings out what waited for this signature: an injected event, whose injection is answered, or a bent frame.
     pub(in crate::plane) fn signed(
         self,
         settings: &Settings,
@@ -61,17 +61,32 @@ impl Plane {
         signature: &str,
     ) -> Step<Self, Effect> {
         let input = Input::Signed { call, signature: signature.into() };
-        let Step { state, effects } = self.move_stream(settings, now, input);
-        // An injection was judged before it was signed, so that no denial comes this late.
-        let path = Call::Test(Test::InjectEvent).path();
-        let late = |denial: Denial| denial.response(settings, &path, CorrelationId::default());
-        let answer = |answer: Result<Response, Denial>| answer.unwrap_or_else(late);
-        let effects = effects.into_iter().filter_map(|order| facts::effect(call, order, answer));
-        Step::to(state).emit_all(effects)
+        let Step { state: mut plane, effects: orders } = self.move_stream(settings, now, input);
+        let mut effects: Vec<_> =
+            plane.faults.signed(call, signature).map(Effect::from).into_iter().collect();
+        for order in orders {
+            effects.extend(plane.late(settings, now, call, order));
+        }
+        Step::to(plane).emit_all(effects)
     }
 
-    pub(in crate::plane) fn left(self, now: Now, call: CallId) -> Self {
-        Self { stream: self.stream.step(now, Input::Left { call }).state, ..self }
+    fn late(&mut self, settings: &Settings, now: Now, call: CallId, order: Order) -> Vec<Effect> {
+        // An injection was judged before it was signed, so that no denial comes this late.
+        let path = Call::Test(Test::InjectEvent).path();
+        match order {
+            Order::Answer(answer) => {
+                let late =
+                    |denial: Denial| denial.response(settings, &path, CorrelationId::default());
+                let response = answer.unwrap_or_else(late);
+                vec![Effect::Reply { call, response, manner: Manner::PROMPT }]
+            }
+            Order::Send { audience, frame } => {
+                self.faults.send(now, audience, frame).into_iter().map(Effect::from).collect()
+            }
+            Order::Close => vec![Effect::Close],
+            Order::Sign(bytes) => vec![Effect::Sign { call, bytes }],
+            Order::Open(_) | Order::Verify(_) => Vec::new(),
+        }
     }
 
     fn move_stream(self, settings: &Settings, now: Now, input: Input) -> Ordered {

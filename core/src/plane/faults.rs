@@ -1,5 +1,0 @@
-//! TODO-part.
-
-/// State.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Faults;
