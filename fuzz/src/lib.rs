@@ -8,6 +8,7 @@ mod answer;
 mod counters;
 mod decode;
 mod differential;
+mod manifest;
 mod plane;
 mod request;
 mod tree;
@@ -17,6 +18,7 @@ pub use decode::{
     timestamp,
 };
 pub use differential::json_differential;
+pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
 pub use plane::{plane_http, plane_statuses};
 
 /// A fuzz target by the name of its binary and of its folder in `corpus/`.
@@ -27,10 +29,13 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
+    Target { name: "decode_capabilities", run: decode_capabilities },
+    Target { name: "decode_endpoint", run: decode_endpoint },
     Target { name: "decode_heartbeat", run: decode_heartbeat },
+    Target { name: "decode_integrity", run: decode_integrity },
     Target { name: "decode_register", run: decode_register },
     Target { name: "decode_rotation", run: decode_rotation },
     Target { name: "decode_snapshot", run: decode_snapshot },

@@ -23,8 +23,13 @@ use meshward_core::{
     },
 };
 
+use crate::manifest;
+
 /// The longest body and path that are drawn raw.
 const RAW_MAX: usize = 255;
+
+/// How many kinds of routes are drawn.
+const ROUTES: u8 = 25;
 
 /// A request, and the route it was drawn for unless its path was drawn raw.
 #[derive(Debug)]
@@ -72,9 +77,9 @@ fn odd_method(byte: u8) -> Method {
 fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
     let byte: u8 = u.arbitrary()?;
     let node = if byte < 230 { site::NODE_ID } else { "0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0ff" };
-    let (node, execution) = (node.to_owned(), format!("run {}", byte / 21 % 3));
-    let sink = [Sink::Metrics, Sink::Logs, Sink::Audit][usize::from(byte / 21 % 3)];
-    Ok(Some(match byte % 21 {
+    let (node, execution) = (node.to_owned(), format!("run {}", byte / ROUTES % 3));
+    let sink = [Sink::Metrics, Sink::Logs, Sink::Audit][usize::from(byte / ROUTES % 3)];
+    Ok(Some(match byte % ROUTES {
         0 => Call::Health,
         1 => Call::Register,
         2 => Call::Heartbeat { node },
@@ -94,12 +99,16 @@ fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
         17 => Call::Test(Test::TlsCert),
         18 => return Ok(None),
         19 => Call::Reachability { node },
-        _ => Call::Local(sink),
+        20 => Call::Local(sink),
+        21 => Call::Capabilities { node },
+        22 => Call::Endpoint { node },
+        23 => Call::IntegrityViolations { node },
+        _ => Call::Test(Test::ConfigureEndpoint),
     }))
 }
 
 fn last_endpoint(byte: u8) -> String {
-    ["register", "heartbeat", "capabilities", "nothing"][usize::from(byte / 21 % 4)].to_owned()
+    ["register", "heartbeat", "capabilities", "nothing"][usize::from(byte / ROUTES % 4)].to_owned()
 }
 
 fn credential(u: &mut Unstructured<'_>) -> Result<Headers> {
@@ -158,10 +167,12 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             encode(&ConfigureHeartbeat { reconcile: choice & 1 == 1, rotate_keys: choice & 2 == 2 })
         }
         Some(Call::Local(_)) => b"[]".to_vec(),
+        Some(Call::Capabilities { .. }) => encode(&manifest::manifest(choice)),
+        Some(Call::Endpoint { .. }) => encode(&manifest::endpoint(choice, now)),
+        Some(Call::IntegrityViolations { .. }) => encode(&manifest::violations(choice)),
+        Some(Call::Test(Test::ConfigureEndpoint)) => encode(&manifest::ttl(choice)),
         Some(
             Call::Health
-            | Call::Capabilities { .. }
-            | Call::Endpoint { .. }
             | Call::State { .. }
             | Call::Reachability { .. }
             | Call::Events { .. }
@@ -170,7 +181,6 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             | Call::PutReport { .. }
             | Call::DeleteReport { .. }
             | Call::Ingest { .. }
-            | Call::IntegrityViolations { .. }
             | Call::Release { .. }
             | Call::OpenApi
             | Call::Test(_),
