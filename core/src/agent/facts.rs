@@ -13,7 +13,7 @@ use crate::{
     wire::{
         grammar::{Checksum, PublicKey, Uuid},
         http::{Request, Response},
-        identity::{Files, Identity, IdentityFile},
+        identity::{Files, Identity, IdentityFile, Unusable},
         problem::Code,
     },
 };
@@ -295,7 +295,7 @@ pub enum Exit {
     GaveUp { after: Duration, reason: String },
     /// A 201 that holds no usable identity.
     #[error("the registration was accepted but the answer is unusable: {reason}")]
-    Unusable { reason: &'static str },
+    Unusable { reason: Unusable },
 }
 
 /// What a registration lacks.

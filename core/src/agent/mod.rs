@@ -13,6 +13,7 @@ pub mod pull;
 pub mod readiness;
 pub mod register;
 pub mod rotation;
+mod scrub;
 pub mod standing;
 pub mod verdict;
 pub mod view;

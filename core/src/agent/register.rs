@@ -32,7 +32,7 @@ use crate::{
     time::{Mono, Now},
     wire::{
         grammar::{PublicKey, Uuid},
-        identity::Identity,
+        identity::{Identity, Unusable},
         register::RegisterRequest,
     },
 };
@@ -178,6 +178,21 @@ impl Registration {
         }
     }
 
+    /// The bootstrap token that is being spent.
+    pub fn token(&self) -> Option<&Secret<String>> {
+        match self {
+            Self::Posting(attempt) | Self::Waiting { attempt, .. } => {
+                Some(&attempt.request.bootstrap_token)
+            }
+            Self::Fresh
+            | Self::Gathering
+            | Self::MakingKey(_)
+            | Self::Persisting { .. }
+            | Self::Done
+            | Self::Over => None,
+        }
+    }
+
     /// Whether an answer or a write is awaited whose loss would waste the token.
     pub const fn is_undecided(&self) -> bool {
         matches!(self, Self::Posting(_) | Self::Persisting { .. })
@@ -277,19 +292,15 @@ fn answered(
 ) -> Step<Registration, Effect> {
     match verdict {
         Registered::Accepted(answer) => match Identity::registered(answer) {
-            Some(identity) => {
+            Ok(identity) => {
                 let token_in_file = attempt.token_in_file;
                 persist(Box::new(Admission { identity, token_in_file }), 0)
             }
-            None => over(Exit::Unusable {
-                reason: "nsk is not base64 of 32 bytes or node_id is no canonical UUID",
-            }),
+            Err(reason) => over(Exit::Unusable { reason }),
         },
         Registered::Retry(trouble) => wait(attempt, trouble, window),
         Registered::Stop { status, code, reason } => over(Exit::Refused { status, code, reason }),
-        Registered::Unusable => {
-            over(Exit::Unusable { reason: "it is not the JSON of a registration" })
-        }
+        Registered::Unusable => over(Exit::Unusable { reason: Unusable::Json }),
     }
 }
 

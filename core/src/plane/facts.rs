@@ -8,6 +8,8 @@ use core::time::Duration;
 
 use super::{
     manner::Manner,
+    refusal::Denial,
+    serve::Order,
     stream::{Audience, Opening},
 };
 use crate::{
@@ -152,4 +154,22 @@ pub(super) fn headless(method: Method, mut response: Response) -> Response {
         response.body.clear();
     }
     response
+}
+
+/// Makes the effect out of what a route wants done for its caller, if it is one.
+pub(super) fn effect(
+    call: CallId,
+    order: Order,
+    response: impl FnOnce(Result<Response, Denial>) -> Response,
+) -> Option<Effect> {
+    match order {
+        Order::Answer(answer) => {
+            Some(Effect::Reply { call, response: response(answer), manner: Manner::default() })
+        }
+        Order::Open(opening) => Some(Effect::Open { call, opening }),
+        Order::Send { audience, frame } => Some(Effect::Send { audience, frame }),
+        Order::Close => Some(Effect::Close),
+        Order::Sign(bytes) => Some(Effect::Sign { call, bytes }),
+        Order::Wait => None,
+    }
 }

@@ -23,6 +23,7 @@ pub mod manner;
 pub mod nonce;
 pub mod refusal;
 pub mod register;
+pub mod release;
 pub mod rotation;
 pub mod route;
 pub mod secrets;
@@ -50,7 +51,6 @@ pub use facts::{Arrival, Drawn, Effect, Info, Input, KEEP_ALIVE, Listener, Setti
 use faults::Faults;
 use heartbeat::Heartbeat;
 use journal::Journal;
-use manner::Manner;
 use nonce::Nonces;
 use refusal::Denial;
 use rotation::Rotation;
@@ -84,7 +84,9 @@ impl Plane {
     pub fn step(self, settings: &Settings, now: Now, input: Input) -> Step<Self, Effect> {
         match input {
             Input::Requested { call, arrival } => self.requested(settings, now, call, arrival),
-            Input::Signed { .. } | Input::Left { .. } | Input::Ticked => Step::to(self),
+            Input::Signed { call, signature } => self.signed(settings, now, call, &signature),
+            Input::Left { call } => Step::to(self.left(now, call)),
+            Input::Ticked => Step::to(self),
         }
     }
 
@@ -105,30 +107,28 @@ impl Plane {
         let answer = |answer: Result<Response, Denial>| {
             let response =
                 answer.unwrap_or_else(|denial| denial.response(settings, &path, correlation));
-            let response = facts::headless(method, response);
-            Effect::Reply { call, response, manner: Manner::default() }
+            facts::headless(method, response)
         };
-        let Step { state, effects } = self.ordered(settings, now, arrival);
-        let effects = effects.into_iter().filter_map(|order| match order {
-            Order::Answer(result) => Some(answer(result)),
-            Order::Open(opening) => Some(Effect::Open { call, opening }),
-            Order::Send { audience, frame } => Some(Effect::Send { audience, frame }),
-            Order::Close => Some(Effect::Close),
-            Order::Sign(bytes) => Some(Effect::Sign { call, bytes }),
-            Order::Wait => None,
-        });
+        let Step { state, effects } = self.ordered(settings, now, call, arrival);
+        let effects = effects.into_iter().filter_map(|order| facts::effect(call, order, answer));
         Step::to(state).emit_all(effects)
     }
 
     /// The gate comes before routing: without a good bearer nothing else is looked at.
-    fn ordered(mut self, settings: &Settings, now: Now, arrival: Arrival) -> Step<Self, Order> {
-        let Arrival { listener, request, drawn, .. } = arrival;
-        if let Err(refusal) = admit::admit(listener, &request.path, &request.headers) {
+    fn ordered(
+        mut self,
+        settings: &Settings,
+        now: Now,
+        call: CallId,
+        arrival: Arrival,
+    ) -> Step<Self, Order> {
+        let (listener, head) = (arrival.listener, &arrival.request);
+        if let Err(refusal) = admit::admit(listener, &head.path, &head.headers) {
             self.counters.count(Counter::Unauthorized);
             return Step::to(self).emit(Order::Answer(Err(refusal.into())));
         }
-        match route::route(listener, request.method, &request.path) {
-            Ok(call) => self.serve(call, Asked::new(settings, now, request, drawn)),
+        match route::route(listener, head.method, &head.path) {
+            Ok(route) => self.serve(route, Asked::new(settings, now, call, arrival)),
             Err(miss) => Step::to(self).emit(Order::Answer(Err(miss.into()))),
         }
     }

@@ -17,6 +17,18 @@ fn register(answer: Answer) -> Registered {
 }
 
 #[test]
+fn an_object_that_is_no_snapshot_wipes_nothing() {
+    let failed = |body: &str| matches!(verdict::pull(&responded(200, body)), Fetched::Failed(_));
+    for body in ["{}", r#"{"error":"please log in"}"#, r#"{"state":null,"peers":null}"#, "[]", ""] {
+        assert!(failed(body), "{body}");
+    }
+    for body in [r#"{"peers":[]}"#, r#"{"executions":[],"state":null}"#, r#"{"state":{"data":[]}}"#]
+    {
+        assert!(!failed(body), "{body}");
+    }
+}
+
+#[test]
 fn registration_answers_stop_or_retry_as_the_reaction_table_says() {
     let stops = [
         (400, "public_key_invalid"),
@@ -175,16 +187,16 @@ fn authenticated_answers_are_got_unauthorized_skewed_or_failed() {
     let fetch = verdict::fetch::<HeartbeatResponse>;
     let body =
         r#"{"accepted_at":"2026-01-15T10:30:00Z","reconcile":true,"rotate_keys":false,"x":1}"#;
-    assert!(matches!(fetch(responded(200, body)), Fetched::Got(got) if got.reconcile));
+    assert!(matches!(fetch(&responded(200, body)), Fetched::Got(got) if got.reconcile));
     for code in ["unauthorized", "nsk_invalid", "nsk_revoked", "news"] {
-        assert!(matches!(fetch(problem(401, code)), Fetched::Unauthorized(_)), "{code}");
+        assert!(matches!(fetch(&problem(401, code)), Fetched::Unauthorized(_)), "{code}");
     }
-    assert!(matches!(fetch(problem(400, "clock_skew")), Fetched::ClockSkew(_)));
+    assert!(matches!(fetch(&problem(400, "clock_skew")), Fetched::ClockSkew(_)));
     for (status, code) in [(400, "news"), (403, "nsk_node_mismatch"), (404, "x"), (500, "x")] {
-        assert!(matches!(fetch(problem(status, code)), Fetched::Failed(_)), "{status} {code}");
+        assert!(matches!(fetch(&problem(status, code)), Fetched::Failed(_)), "{status} {code}");
     }
     for body in ["", "{}", "[]"] {
-        assert!(matches!(fetch(responded(200, body)), Fetched::Failed(_)), "{body}");
+        assert!(matches!(fetch(&responded(200, body)), Fetched::Failed(_)), "{body}");
     }
 }
 

@@ -5,11 +5,15 @@ mod desk;
 mod endpoint;
 mod execution;
 mod heartbeat;
+mod ingest;
 mod integrity;
 mod nonce;
 mod register;
+mod release;
 mod rotation;
 mod route;
 mod snapshot;
+mod stream;
 #[path = "../support/mod.rs"]
 mod support;
+mod upload;

@@ -6,17 +6,20 @@ mod canary;
 mod capabilities;
 mod differential;
 mod endpoint;
+mod event;
 mod golden;
 mod golden_local;
 mod golden_snapshot;
 mod grammar;
 mod http;
+mod ingest;
 mod integrity;
 mod json;
 mod json_types;
 mod problem;
 mod retry_after;
 mod secret;
+mod sse;
 #[path = "../support/mod.rs"]
 #[expect(dead_code, reason = "the machines' own properties are not needed here")]
 mod support;

@@ -8,12 +8,16 @@ use meshward_core::agent::Door;
 use tokio::net::TcpListener;
 use tracing::info;
 
-use super::{ListenError, serve::Limits};
+use super::{
+    ListenError,
+    serve::{Crowded, Limits},
+};
 use crate::config::ListenAddress;
 
 pub(super) const LIMITS: Limits = Limits {
     door: Door::Health,
     connections_max: 64,
+    crowded: Crowded::DropOldest,
     head: Duration::from_secs(5),
     body: Duration::from_secs(10),
     answer: Duration::from_secs(10),

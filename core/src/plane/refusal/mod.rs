@@ -15,7 +15,7 @@ use alloc::{
 };
 use core::fmt::Debug;
 
-use super::{Settings, admit};
+use super::{Settings, route};
 use crate::{
     ids::CorrelationId,
     wire::{
@@ -81,7 +81,7 @@ impl Denial {
     /// The problem body for a request to `path`, which is as it was received.
     pub fn response(self, settings: &Settings, path: &str, correlation: CorrelationId) -> Response {
         let code = self.code.as_ref().map(Code::as_str);
-        let is_register = admit::decoded(path) == REGISTER;
+        let is_register = route::segments(path).is_some_and(|way| way == ["v1", "register"]);
         let problem = Problem {
             kind: code.map_or_else(
                 || "about:blank".to_string(),

@@ -13,12 +13,12 @@ mod work;
 use alloc::vec::Vec;
 
 use super::{
-    Drawn, Plane, Settings,
+    Arrival, Drawn, Plane, Settings,
     refusal::Denial,
     stream::{Audience, Opening},
 };
 use crate::{
-    ids::ExecutionId,
+    ids::{CallId, ExecutionId},
     step::Step,
     time::Now,
     wire::{
@@ -36,6 +36,8 @@ pub(super) use work::token;
 pub(super) struct Asked<'s> {
     pub(super) settings: &'s Settings,
     pub(super) now: Now,
+    /// Whose streams and late answers are known by it.
+    pub(super) call: CallId,
     /// Without its body.
     pub(super) head: Request,
     pub(super) body: Body,
@@ -44,12 +46,13 @@ pub(super) struct Asked<'s> {
 
 impl<'s> Asked<'s> {
     /// A body with two lengths is no body that can be relied on.
-    pub(super) fn new(settings: &'s Settings, now: Now, mut head: Request, drawn: Drawn) -> Self {
+    pub(super) fn new(settings: &'s Settings, now: Now, call: CallId, arrival: Arrival) -> Self {
+        let Arrival { request: mut head, drawn, .. } = arrival;
         let mut body = core::mem::replace(&mut head.body, Body::EMPTY);
         if head.headers.all("content-length").count() > 1 {
             body = Body::Unreadable;
         }
-        Self { settings, now, head, body, drawn }
+        Self { settings, now, call, head, body, drawn }
     }
 }
 

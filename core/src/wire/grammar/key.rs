@@ -90,6 +90,21 @@ impl fmt::Debug for Checksum {
     }
 }
 
+/// The Ed25519 key under which the control plane signs events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SigningKey([u8; 32]);
+
+impl SigningKey {
+    /// Reads 44 characters of padded standard base64.
+    pub fn parse(text: &str) -> Result<Self, Malformed> {
+        key_bytes(text).map(Self).ok_or(Malformed::Base64Key)
+    }
+
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
 /// The key that the control plane and one node share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSecretKey(Secret<[u8; 32]>);

@@ -15,7 +15,7 @@ use thiserror::Error;
 pub use addr::{PeerAddr, ReachableAddr};
 pub use encoding::{base64_bytes, base64_text};
 pub use fingerprint::Fingerprint;
-pub use key::{Checksum, NodeSecretKey, PublicKey};
+pub use key::{Checksum, NodeSecretKey, PublicKey, SigningKey};
 pub use name::{Name, ReportKey, SecretKey};
 pub use token::{BootstrapToken, TokenKind};
 pub use uuid::Uuid;
