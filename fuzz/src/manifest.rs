@@ -117,7 +117,9 @@ pub(crate) fn manifest(choice: u8) -> CapabilityManifestRequest {
     CapabilityManifestRequest {
         binary_version: if choice == 255 { String::new() } else { (choice % 2).to_string() },
         binary_checksum: Checksum::from_bytes([choice % 3; 32]),
-        ssh_host_key_fingerprint: Fingerprint::parse(&key).ok().filter(|_| choice % 5 > 0),
+        ssh_host_key_fingerprint: Fingerprint::parse(&key)
+            .ok()
+            .filter(|_| !choice.is_multiple_of(5)),
         declared_hooks: names[..usize::from(choice % 4)].iter().copied().map(hook).collect(),
     }
 }
