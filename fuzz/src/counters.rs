@@ -69,6 +69,10 @@ fn due(drawn: &Drawn, response: &Response) -> Due {
         Call::Events { .. } if drawn.request.method == Method::Get => {
             Due::One("events_request_count")
         }
+        Call::Session { .. } if response.status == 409 => {
+            Due::One("session_activity_rejected_count")
+        }
+        Call::Secret { .. } if response.status == 429 => Due::One("secrets_rate_limited_count"),
         _ if !response.is_success() || !routed => Due::Nothing,
         Call::Local(Sink::Metrics) => Due::One("local_metrics_count"),
         Call::Local(Sink::Logs) => Due::One("local_logs_count"),

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use meshward_core::{
-    plane::ingest,
+    plane::{ingest, site},
     secret::Secret,
     wire::{
         bearer::Credential,
@@ -19,7 +19,10 @@ use meshward_core::{
         ingest::{AuditEvent, IngestReceipt, LogLine, MetricSample, RECORDS_MAX},
         json::{Raw, decode_strict, decode_tolerant, encode},
         register::{RegisterDraft, RegisterRequest, RegisterResponse},
+        report::{ReportRequest, ReportResponse},
         rotation::{KeyRotateDraft, KeyRotateRequest, Receipt},
+        secret::{CIPHERTEXT_MAX, ConfigureSecrets, open, seal},
+        session::Activity,
         snapshot::Snapshot,
         timestamp::Timestamp,
     },
@@ -167,6 +170,35 @@ pub fn decode_ingest(bytes: &[u8]) {
     assert!(alone || !one[0], "a sample is a batch of one");
     for count in read.into_iter().flatten() {
         assert!((1..=RECORDS_MAX).contains(&count), "{count} records were taken");
+    }
+}
+
+/// The row of session activity; what is set of it has its rules checked by the plane.
+pub fn decode_session(bytes: &[u8]) {
+    round_trip::<Activity>(bytes);
+}
+
+/// The report and its answer.
+pub fn decode_report(bytes: &[u8]) {
+    round_trip::<ReportRequest>(bytes);
+    round_trip::<ReportResponse>(bytes);
+}
+
+/// The envelope of a secret, opened by chance by nobody, and the body that configures the secrets.
+pub fn decode_secret(bytes: &[u8]) {
+    round_trip::<ConfigureSecrets>(bytes);
+    let key = site::node_secret_key();
+    let Some((nonce, value)) = bytes.split_first_chunk() else {
+        assert!(open(&key, bytes).is_err(), "an envelope without a nonce");
+        return;
+    };
+    if let Ok(value) = open(&key, bytes) {
+        let again = seal(&key, *nonce, value.expose());
+        assert_eq!(again.as_deref(), Ok(bytes), "one value and nonce have one envelope");
+    }
+    match seal(&key, *nonce, value) {
+        Ok(sealed) => assert!(open(&key, &sealed).is_ok_and(|opened| opened.expose() == value)),
+        Err(_) => assert!(value.len() > CIPHERTEXT_MAX, "a value that fits is sealed"),
     }
 }
 

@@ -17,7 +17,7 @@ mod tree;
 
 pub use decode::{
     bearer, decode_callback, decode_event, decode_heartbeat, decode_ingest, decode_register,
-    decode_rotation, decode_snapshot, timestamp,
+    decode_report, decode_rotation, decode_secret, decode_session, decode_snapshot, timestamp,
 };
 pub use differential::json_differential;
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
@@ -41,7 +41,10 @@ pub const TARGETS: [Target; 14] = [
     Target { name: "decode_ingest", run: decode_ingest },
     Target { name: "decode_integrity", run: decode_integrity },
     Target { name: "decode_register", run: decode_register },
+    Target { name: "decode_report", run: decode_report },
     Target { name: "decode_rotation", run: decode_rotation },
+    Target { name: "decode_secret", run: decode_secret },
+    Target { name: "decode_session", run: decode_session },
     Target { name: "decode_snapshot", run: decode_snapshot },
     Target { name: "json_differential", run: json_differential },
     Target { name: "plane_http", run: plane_http },

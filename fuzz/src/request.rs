@@ -20,8 +20,11 @@ use meshward_core::{
         ingest::RECORDS_MAX,
         json::{Raw, encode},
         register::RegisterRequest,
+        report::ReportRequest,
         rotation::KeyRotateRequest,
-        snapshot::Snapshot,
+        secret::ConfigureSecrets,
+        session::{Activity, K8sActivity, Phase, SshActivity, TcpActivity, TerminatedBy},
+        snapshot::{Session, Snapshot},
         timestamp::{Spelled, Timestamp},
     },
 };
@@ -65,6 +68,7 @@ pub(crate) fn draw(u: &mut Unstructured<'_>, now: Now, learnt: &Learnt) -> Resul
     };
     let query = match &call {
         Some(Call::ExecOutput { .. }) => learnt.upload_query.clone(),
+        Some(Call::Secret { .. }) => version(u)?,
         _ => None,
     };
     let listener = match &call {
@@ -77,6 +81,16 @@ pub(crate) fn draw(u: &mut Unstructured<'_>, now: Now, learnt: &Learnt) -> Resul
 fn odd_method(byte: u8) -> Method {
     [Method::Get, Method::Head, Method::Post, Method::Put, Method::Delete, Method::Other]
         [usize::from(byte % 6)]
+}
+
+/// The query of a secret, mostly one that names a version.
+fn version(u: &mut Unstructured<'_>) -> Result<Option<String>> {
+    Ok(match u.arbitrary::<u8>()? {
+        0..100 => None,
+        byte @ 100..200 => Some(format!("version={}", byte % 4)),
+        200..220 => Some("version=&version=1".to_owned()),
+        _ => Some(format!("version={}", printable(u)?)),
+    })
 }
 
 /// What a batch needs besides its credential, mostly as it should be.
@@ -169,14 +183,15 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
         Some(Call::Test(Test::InjectEvent)) => encode(&event(choice)),
         Some(Call::Test(Test::ConfigureEvents)) => encode(&ConfigureEvents { mode: mode(choice) }),
         Some(Call::Ingest { sink, .. }) => batch(choice, *sink),
+        Some(Call::Session { .. }) => encode(&activity(choice)),
+        Some(Call::PutReport { .. }) => encode(&report(choice)),
+        Some(Call::Test(Test::ConfigureSecrets)) => encode(&secrets(choice)),
         Some(
             Call::Health
             | Call::State { .. }
             | Call::Reachability { .. }
             | Call::Events { .. }
-            | Call::Session { .. }
             | Call::Secret { .. }
-            | Call::PutReport { .. }
             | Call::DeleteReport { .. }
             | Call::Release { .. }
             | Call::OpenApi
@@ -271,7 +286,46 @@ fn snapshot(choice: u8, now: Now) -> Snapshot {
         expires_at: Some(Spelled::from(Timestamp::from(until.wall))),
         ..Execution::default()
     };
-    Snapshot { executions: (0..choice % 3).map(entry).collect(), ..Snapshot::default() }
+    let session = |name: u8| Session {
+        session_id: Name(format!("session-{name}")),
+        expires_at: Some(Spelled::from(Timestamp::from(until.wall))),
+        ..Session::default()
+    };
+    Snapshot {
+        executions: (0..choice % 3).map(entry).collect(),
+        sessions: Some((0..choice % 3).map(session).collect()),
+        ..Snapshot::default()
+    }
+}
+
+fn activity(choice: u8) -> Activity {
+    let command = "c".repeat(usize::from(choice) * 5);
+    let ssh = SshActivity { command, exit_code: Some(i64::from(choice)), ..Default::default() };
+    let k8s = K8sActivity { verb: "get".to_owned(), ..K8sActivity::default() };
+    let ended = TcpActivity {
+        bytes_in: Some(u64::from(choice)),
+        terminated_by: Some(TerminatedBy::ALL[usize::from(choice % 4)]),
+        ..TcpActivity::of(Phase::SessionEnded)
+    };
+    Activity {
+        ssh: (choice % 4 == 0).then_some(ssh),
+        k8s: (choice % 4 == 1 || choice == 255).then_some(k8s),
+        tcp: (choice % 4 > 1).then_some(ended),
+    }
+}
+
+fn report(choice: u8) -> ReportRequest {
+    let value = "v".repeat(usize::from(choice) * 17);
+    let workload_tag = if choice & 1 == 1 { "web".to_owned() } else { String::new() };
+    ReportRequest { value: (choice != 254).then_some(value), workload_tag }
+}
+
+fn secrets(choice: u8) -> ConfigureSecrets {
+    ConfigureSecrets {
+        current_version: i64::from(choice % 4),
+        rate_limit_next: i64::from(choice / 4 % 4) - 1,
+        retry_after_seconds: i64::from(choice / 16),
+    }
 }
 
 fn raw<'u>(u: &mut Unstructured<'u>) -> Result<&'u [u8]> {

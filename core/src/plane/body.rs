@@ -3,8 +3,8 @@
 //! Specification: "Limits"; `decisions.md` section 7 (Body cap where none is named; gzip).
 
 use super::{
-    Listener, Plane, Settings, admit, endpoint, ingest, integrity, register, route, serve, session,
-    upload::Token,
+    Listener, Plane, Settings, admit, endpoint, ingest, integrity, register, reports, route, serve,
+    session, upload::Token,
 };
 use crate::{
     ids::ExecutionId,
@@ -56,6 +56,7 @@ pub fn body_rule(settings: &Settings, listener: Listener, head: &Request) -> Bod
             BodyRule::UNREAD
         }
         Ok(Call::Local(_)) if admit::admit_local(&head.headers).is_err() => BodyRule::UNREAD,
+        Ok(Call::PutReport { key, .. }) if reports::key(&key).is_err() => BodyRule::UNREAD,
         Ok(call) => rule(&call),
         Err(_) => BodyRule::UNREAD,
     }

@@ -2,6 +2,8 @@
 //!
 //! Specification: "Fixture control routes" and "Fixture local-endpoint handlers"; `decisions.md` sections 6 and 7.
 
+use alloc::boxed::Box;
+
 use super::{
     Plane, admit,
     captures::Endpoint,
@@ -9,11 +11,12 @@ use super::{
     executions, heartbeat,
     refusal::Denial,
     serve::{self, Answered, Asked, Order, Ordered},
-    site, snapshot,
+    session, site, snapshot,
 };
 use crate::{
     ids::ExecutionId,
     step::Step,
+    time::Now,
     wire::{
         bearer::Credential,
         call::{Sink, Test},
@@ -21,6 +24,7 @@ use crate::{
         heartbeat::ConfigureHeartbeat,
         http::{Body, Response},
         json,
+        snapshot::Snapshot,
     },
 };
 
@@ -84,12 +88,25 @@ impl Plane {
             Ok(snapshot) => snapshot,
             Err(refusal) => return Step::to(self).emit(Err(refusal.into())),
         };
+        let deadlines = session::deadlines(&snapshot);
         let Step { state, effects } =
-            self.desired.step(asked.now, snapshot::Input::Configured(snapshot));
+            self.sessions.step(asked.now, session::Input::Configured(deadlines));
+        self.sessions = state;
+        match effects.into_iter().next() {
+            Some(session::Effect::Refuse(refusal)) => Step::to(self).emit(Err(refusal.into())),
+            Some(session::Effect::Accept) | None => self.replace_state(asked.now, snapshot),
+        }
+    }
+
+    fn replace_state(mut self, now: Now, snapshot: Snapshot) -> Answered {
+        let Step { state, effects } =
+            self.desired.step(now, snapshot::Input::Configured(Box::new(snapshot)));
         self.desired = state;
-        for snapshot::Effect::Seed(seeds) in effects {
-            let input = executions::Input::Seeded(seeds);
-            self.executions = self.executions.step(asked.now, input).state;
+        for effect in effects {
+            if let snapshot::Effect::Seed(seeds) = effect {
+                let input = executions::Input::Seeded(seeds);
+                self.executions = self.executions.step(now, input).state;
+            }
         }
         Step::to(self).emit(Ok(Response::empty(204)))
     }

@@ -24,6 +24,7 @@ pub mod nonce;
 pub mod refusal;
 pub mod register;
 pub mod release;
+pub mod reports;
 pub mod rotation;
 pub mod route;
 pub mod secrets;

@@ -77,83 +77,107 @@ pub fn sealed(mut signed: Vec<u8>, signature: &str) -> Vec<u8> {
     signed
 }
 
+/// Text on its way out: what needs no change is copied in runs.
+struct Copying<'t, 'o> {
+    text: &'t [u8],
+    /// From here on nothing is copied yet.
+    from: usize,
+    out: &'o mut Vec<u8>,
+}
+
+impl<'t, 'o> Copying<'t, 'o> {
+    const fn new(text: &'t str, out: &'o mut Vec<u8>) -> Self {
+        Self { text: text.as_bytes(), from: 0, out }
+    }
+
+    /// Copies what stands in front of `at`, and writes something else for so many bytes there.
+    fn replace(&mut self, at: usize, (length, by): Change) {
+        self.out.extend_from_slice(&self.text[self.from..at]);
+        self.out.extend_from_slice(by);
+        self.from = at + length;
+    }
+
+    fn finish(self) {
+        self.out.extend_from_slice(&self.text[self.from..]);
+    }
+}
+
+/// How many bytes are replaced, and what stands for them.
+type Change = (usize, &'static [u8]);
+
 /// Writes a string with its quotes, and what is escaped in its shortest form.
 fn string(text: &str, out: &mut Vec<u8>) {
-    let special = |c: char| c < ' ' || matches!(c, '"' | '\\') || is_html(c);
     out.push(b'"');
-    let mut rest = text;
-    while let Some((character, behind)) = copied_up_to(special, rest, out) {
-        match character {
-            '"' => out.extend_from_slice(b"\\\""),
-            '\\' => out.extend_from_slice(b"\\\\"),
-            '\u{8}' => out.extend_from_slice(b"\\b"),
-            '\u{c}' => out.extend_from_slice(b"\\f"),
-            '\n' => out.extend_from_slice(b"\\n"),
-            '\r' => out.extend_from_slice(b"\\r"),
-            '\t' => out.extend_from_slice(b"\\t"),
-            _ => unicode(character, out),
-        }
-        rest = behind;
+    let mut copying = Copying::new(text, out);
+    for (at, byte) in text.bytes().enumerate() {
+        let change = match byte {
+            0..b' ' | b'"' | b'\\' => Some((1, ESCAPES[usize::from(byte)])),
+            _ => html(&text.as_bytes()[at..]),
+        };
+        change.into_iter().for_each(|change| copying.replace(at, change));
     }
+    copying.finish();
     out.push(b'"');
 }
 
 /// Writes JSON text without the white space between its tokens; inside strings only the five characters change.
 fn compact(text: &str, out: &mut Vec<u8>) {
-    let mut quoted = false;
-    let mut rest = text;
-    loop {
-        let inside = |c: char| matches!(c, '"' | '\\') || is_html(c);
-        let between = |c: char| matches!(c, '"' | ' ' | '\t' | '\n' | '\r');
-        let found = match quoted {
-            true => copied_up_to(inside, rest, out),
-            false => copied_up_to(between, rest, out),
-        };
-        let Some((character, mut behind)) = found else { return };
-        match character {
-            '"' => {
+    let mut copying = Copying::new(text, out);
+    let (mut quoted, mut at) = (false, 0);
+    while let Some(byte) = text.as_bytes().get(at) {
+        let change = match byte {
+            b'"' => {
                 quoted = !quoted;
-                out.push(b'"');
+                None
             }
-            '\\' => behind = escape(behind, out),
-            _ if quoted => unicode(character, out),
-            _ => {}
-        }
-        rest = behind;
+            b'\\' => {
+                // What is escaped ends no string.
+                at += 1;
+                None
+            }
+            b' ' | b'\t' | b'\n' | b'\r' if !quoted => Some((1, &b""[..])),
+            _ => html(&text.as_bytes()[at..]),
+        };
+        change.into_iter().for_each(|change| copying.replace(at, change));
+        at += change.map_or(1, |(length, _)| length);
+    }
+    copying.finish();
+}
+
+/// The escape of a character that HTML or JavaScript gives a meaning, if the text begins with one.
+const fn html(text: &[u8]) -> Option<Change> {
+    match text {
+        [b'<', ..] => Some((1, b"\\u003c")),
+        [b'>', ..] => Some((1, b"\\u003e")),
+        [b'&', ..] => Some((1, b"\\u0026")),
+        [0xe2, 0x80, 0xa8, ..] => Some((3, b"\\u2028")),
+        [0xe2, 0x80, 0xa9, ..] => Some((3, b"\\u2029")),
+        _ => None,
     }
 }
 
-/// Copies what stands in front of the first such character; that one, and what stands behind it.
-fn copied_up_to<'t>(
-    special: impl Fn(char) -> bool,
-    text: &'t str,
-    out: &mut Vec<u8>,
-) -> Option<(char, &'t str)> {
-    let at = text.find(special).unwrap_or(text.len());
-    let (plain, rest) = text.split_at(at);
-    out.extend_from_slice(plain.as_bytes());
-    let mut rest = rest.chars();
-    rest.next().map(|character| (character, rest.as_str()))
-}
+/// What stands for the ASCII characters that no string holds as they are, up to the backslash; the others are empty.
+const ESCAPES: [&[u8]; 93] = {
+    let mut escapes: [&[u8]; 93] = [b""; 93];
+    let mut code = 0;
+    while code < 32 {
+        escapes[code] = CONTROLS.split_at(code * 6).1.split_at(6).0;
+        code += 1;
+    }
+    escapes[8] = b"\\b";
+    escapes[9] = b"\\t";
+    escapes[10] = b"\\n";
+    escapes[12] = b"\\f";
+    escapes[13] = b"\\r";
+    escapes[34] = b"\\\"";
+    escapes[92] = b"\\\\";
+    escapes
+};
 
-/// Copies an escape, whose backslash is taken already, so that a quote in it ends no string.
-fn escape<'t>(behind: &'t str, out: &mut Vec<u8>) -> &'t str {
-    out.push(b'\\');
-    let length = behind.chars().next().map_or(0, char::len_utf8);
-    let (escaped, rest) = behind.split_at(length);
-    out.extend_from_slice(escaped.as_bytes());
-    rest
-}
-
-/// Whether HTML or JavaScript gives this character a meaning.
-const fn is_html(character: char) -> bool {
-    matches!(character, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')
-}
-
-/// Writes `\u` and four lower-case digits.
-fn unicode(character: char, out: &mut Vec<u8>) {
-    out.extend_from_slice(alloc::format!("\\u{:04x}", u32::from(character)).as_bytes());
-}
+/// Every control character in six bytes.
+const CONTROLS: &[u8] = b"\
+    \\u0000\\u0001\\u0002\\u0003\\u0004\\u0005\\u0006\\u0007\\u0008\\u0009\\u000a\\u000b\\u000c\\u000d\\u000e\\u000f\
+    \\u0010\\u0011\\u0012\\u0013\\u0014\\u0015\\u0016\\u0017\\u0018\\u0019\\u001a\\u001b\\u001c\\u001d\\u001e\\u001f";
 
 /// The envelope as it is read; what is missing is empty, which a verifier refuses.
 #[derive(Deserialize, Default)]

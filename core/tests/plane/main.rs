@@ -10,8 +10,11 @@ mod integrity;
 mod nonce;
 mod register;
 mod release;
+mod reports;
 mod rotation;
 mod route;
+mod secrets;
+mod session;
 mod snapshot;
 mod stream;
 #[path = "../support/mod.rs"]

@@ -113,7 +113,9 @@ impl Run {
             }
             Cursor::Invalid => return assert_eq!(effects, refused(stream::Refusal::Cursor)),
             Cursor::Tail => events.len(),
-            Cursor::After(sequence) => usize::try_from(sequence).unwrap().min(events.len()),
+            Cursor::After(sequence) => {
+                usize::try_from(sequence).expect("a short log").min(events.len())
+            }
         };
         let replay = events[from.max(events.len().saturating_sub(RING_LEN))..].to_vec();
         assert_eq!(effects, [stream::Effect::Open { replay: replay.clone() }]);
@@ -148,7 +150,7 @@ impl Run {
 
     /// Signs one of those that wait, or none where the call is unknown.
     fn sign(&mut self, which: u64) {
-        let at = usize::try_from(which).unwrap();
+        let at = usize::try_from(which).expect("a small number");
         let call = self.model.unsigned.keys().nth(at).copied().unwrap_or_default();
         let effects = self.step(stream::Input::Signed { call, signature: "s".into() });
         let Some(event) = self.model.unsigned.remove(&call) else {
@@ -246,16 +248,17 @@ impl Floor {
             .iter()
             .fold(Headers::new(), |headers, cursor| headers.with("last-event-id", cursor));
         let effects = self.ask(Method::Get, &node("events"), headers, Body::EMPTY);
-        match <[Effect; 1]>::try_from(effects).expect("one answer") {
-            [Effect::Open { call, opening }] => {
-                assert_eq!(call, self.calls);
-                Ok(opening)
+        let Ok([answer]) = <[Effect; 1]>::try_from(effects) else { panic!("one answer") };
+        match &answer {
+            Effect::Open { call, opening } => {
+                assert_eq!(*call, self.calls);
+                Ok(opening.clone())
             }
-            [Effect::Reply { call, response, .. }] => {
-                assert_eq!(call, self.calls);
-                Err(verdict(&response))
+            Effect::Reply { call, response, .. } => {
+                assert_eq!(*call, self.calls);
+                Err(verdict(response))
             }
-            [other] => panic!("{other:?}"),
+            Effect::Send { .. } | Effect::Close | Effect::Sign { .. } => panic!("{answer:?}"),
         }
     }
 

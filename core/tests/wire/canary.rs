@@ -11,7 +11,10 @@ use meshward_core::wire::{
     json::{decode_strict, decode_tolerant},
     local::{DataEntry, StateSummary, Status},
     register::{RegisterDraft, RegisterResponse},
+    report::{ReportRequest, ReportResponse},
     rotation::{KeyRotateDraft, Receipt},
+    secret::ConfigureSecrets,
+    session::Activity,
     snapshot::{Session, Snapshot},
 };
 use serde::de::DeserializeOwned;
@@ -83,6 +86,12 @@ fn a_fault_never_shows_the_value() {
         ("local_status.ready", faults::<Status>("local_status.ready")),
         ("register_request.full", faults::<RegisterDraft>("register_request.full")),
         ("register_response.created", faults::<RegisterResponse>("register_response.created")),
+        ("report_request.tagged", faults::<ReportRequest>("report_request.tagged")),
+        ("report_response.accepted", faults::<ReportResponse>("report_response.accepted")),
+        ("configure_secrets.full", faults::<ConfigureSecrets>("configure_secrets.full")),
+        ("session_activity.ssh", faults::<Activity>("session_activity.ssh")),
+        ("session_activity.k8s", faults::<Activity>("session_activity.k8s")),
+        ("session_activity.tcp_ended", faults::<Activity>("session_activity.tcp_ended")),
         ("session.ssh", faults::<Session>("session.ssh")),
         ("snapshot.default", faults::<Snapshot>("snapshot.default")),
     ] {

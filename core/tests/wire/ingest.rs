@@ -13,7 +13,7 @@ use meshward_core::wire::{
     timestamp::Timestamp,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::value::StrDeserializer};
 
 use crate::{
     golden::{Part, at, both, golden, parts, written},
@@ -149,6 +149,20 @@ fn no_type_of_a_record_can_be_built_against_its_rule() {
     }
     assert_eq!(Finite::new(f64::MAX).map(Finite::value), Some(f64::MAX));
     assert_eq!(Stamp::new(Timestamp::ZERO), None);
+}
+
+#[test]
+fn a_text_is_a_part_of_what_it_was_read_from_unless_it_holds_an_escape() {
+    let line = br#"{"source":"k8s","action":"plain","outcome":"esc\u0061ped","timestamp":"2026-01-15T10:30:00Z"}"#;
+    let event: AuditEvent<'_> = decode_strict(line).unwrap();
+    assert_eq!((event.action.as_str(), event.outcome.as_str()), ("plain", "escaped"));
+    let within = |text: &Filled<'_>| line.as_ptr_range().contains(&text.as_str().as_ptr());
+    assert!(within(&event.action) && !within(&event.outcome));
+    let passing = StrDeserializer::<serde::de::value::Error>::new("passing");
+    assert_eq!(
+        Text::deserialize(passing).map(|text| text.as_str().to_owned()),
+        Ok("passing".into())
+    );
 }
 
 #[test]

@@ -11,14 +11,13 @@ impl Refused for stream::Refusal {
     const MACHINE: &'static str = "stream";
 
     fn denial(self) -> Denial {
-        use stream::Refusal as R;
         let detail = self.to_string();
         match self {
-            R::Descoped => Denial::coded(Code::SignedEventBusNotProvisioned, detail),
-            R::Cursor => Denial::coded(Code::InvalidCursor, detail),
-            R::Full => Denial::plain(503, detail),
-            R::TooLarge => Denial::plain(413, detail),
-            R::Unreadable | R::Malformed(_) | R::Empty(_) | R::Broken(_) => {
+            Self::Descoped => Denial::coded(Code::SignedEventBusNotProvisioned, detail),
+            Self::Cursor => Denial::coded(Code::InvalidCursor, detail),
+            Self::Full => Denial::plain(503, detail),
+            Self::TooLarge => Denial::plain(413, detail),
+            Self::Unreadable | Self::Malformed(_) | Self::Empty(_) | Self::Broken(_) => {
                 Denial::plain(400, detail)
             }
         }
