@@ -30,7 +30,7 @@ use meshward_core::{
 use serde::{Deserialize, Serialize};
 
 /// Reads both ways; what was read comes back from its own encoding, and strict implies tolerant.
-fn round_trip<T>(bytes: &[u8])
+pub(crate) fn round_trip<T>(bytes: &[u8])
 where
     T: for<'t> Deserialize<'t> + Serialize + PartialEq + Debug,
 {

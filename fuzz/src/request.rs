@@ -3,7 +3,7 @@
 //! Every choice takes one byte from the front, so that a corpus file can be written by hand:
 //! route, method, credential, body, and one byte of detail, in this order.
 
-use crate::route;
+use crate::{manifest, route};
 use arbitrary::{Result, Unstructured};
 use meshward_core::{
     plane::{Listener, site},
@@ -176,6 +176,10 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             encode(&ConfigureHeartbeat { reconcile: choice & 1 == 1, rotate_keys: choice & 2 == 2 })
         }
         Some(Call::Local(_)) => b"[]".to_vec(),
+        Some(Call::Capabilities { .. }) => encode(&manifest::manifest(choice)),
+        Some(Call::Endpoint { .. }) => encode(&manifest::endpoint(choice, now)),
+        Some(Call::IntegrityViolations { .. }) => encode(&manifest::violations(choice)),
+        Some(Call::Test(Test::ConfigureEndpoint)) => encode(&manifest::ttl(choice)),
         Some(Call::Test(Test::InjectEvent)) => encode(&event(choice)),
         Some(Call::Test(Test::ConfigureEvents)) => encode(&ConfigureEvents { mode: mode(choice) }),
         Some(Call::Ingest { sink, .. }) => batch(choice, *sink),
@@ -184,14 +188,11 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
         Some(Call::Test(Test::ConfigureSecrets)) => encode(&secrets(choice)),
         Some(
             Call::Health
-            | Call::Capabilities { .. }
-            | Call::Endpoint { .. }
             | Call::State { .. }
             | Call::Reachability { .. }
             | Call::Events { .. }
             | Call::Secret { .. }
             | Call::DeleteReport { .. }
-            | Call::IntegrityViolations { .. }
             | Call::Release { .. }
             | Call::OpenApi
             | Call::Test(_),

@@ -90,6 +90,10 @@ fn the_corpus_of_the_plane_tells_these_stories() {
     assert_eq!(statuses("events"), events);
     // Acknowledged, started, declared, too large, uploaded, uploaded again, read, ended.
     assert_eq!(statuses("declare-and-upload"), [200, 200, 200, 413, 200, 409, 200, 200],);
+    // Manifests: first, again, another, without a version, a hook twice. Endpoints around a TTL, one without a time, two
+    // TTLs out of range. Batches of three, none, as many as may be and one more.
+    let manifests = [200, 200, 200, 400, 400, 200, 204, 200, 400, 400, 400, 200, 400, 200, 400];
+    assert_eq!(statuses("manifests"), manifests);
     // Plain, gzip, no record, too many, no time, two times, an encoding, encoding before time, over the cap, broken.
     let batches = [202, 202, 400, 413, 400, 400, 415, 415, 413, 400, 401, 200];
     assert_eq!(statuses("batches"), batches.repeat(3));

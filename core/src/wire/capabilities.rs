@@ -3,8 +3,12 @@
 //! Specification: "Capabilities" and "PUT /v1/nodes/{id}/capabilities".
 
 use alloc::{string::String, vec::Vec};
+use core::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{SeqAccess, Visitor},
+};
 
 use super::{
     grammar::{Checksum, Fingerprint, Name},
@@ -39,6 +43,8 @@ pub struct CapabilityManifestDraft {
     pub binary_version: String,
     pub binary_checksum: String,
     pub ssh_host_key_fingerprint: String,
+    /// No more than one over the most that are accepted; any further ones were decoded and dropped.
+    #[serde(deserialize_with = "leading_hooks")]
     pub declared_hooks: Vec<DeclaredHookDraft>,
 }
 
@@ -48,6 +54,32 @@ pub struct CapabilityManifestDraft {
 pub struct DeclaredHookDraft {
     pub name: Name,
     pub checksum: String,
+}
+
+/// Decodes every hook and keeps as many as tell that there are too many, so that a body of 16 MiB does not become a
+/// list of many times its size.
+fn leading_hooks<'t, D: Deserializer<'t>>(
+    deserializer: D,
+) -> Result<Vec<DeclaredHookDraft>, D::Error> {
+    struct Leading;
+    impl<'t> Visitor<'t> for Leading {
+        type Value = Vec<DeclaredHookDraft>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array")
+        }
+
+        fn visit_seq<A: SeqAccess<'t>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
+            let mut hooks = Vec::new();
+            while let Some(hook) = elements.next_element()? {
+                if hooks.len() <= DECLARED_HOOKS_MAX {
+                    hooks.push(hook);
+                }
+            }
+            Ok(hooks)
+        }
+    }
+    deserializer.deserialize_seq(Leading)
 }
 
 /// What the control plane answers.

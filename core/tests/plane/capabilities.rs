@@ -198,72 +198,81 @@ fn put(desk: &mut Desk, body: &str) -> (u16, String) {
     }
 }
 
+fn all_earn(desk: &mut Desk, rows: &[(String, &str)]) {
+    for (text, code) in rows {
+        assert_eq!(put(desk, text), (400, (*code).to_owned()), "{text}");
+    }
+}
+
 #[test]
-fn every_row_of_the_manifest_checks_earns_its_code() {
-    let hex = format!("\"{}\"", "0f".repeat(32));
-    let short = "\"AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHw==\"";
-    let bits = DIGEST.replace("yA=", "yB=");
-    let unpadded = DIGEST.replace('=', "");
-    let url = "\"__________________________________________8=\"";
+fn what_is_no_manifest_is_malformed() {
     let deep = format!("{{\"x\":{}1{}}}", "[".repeat(64), "]".repeat(64));
-    let one = |name: &str, checksum: &str| format!("[{}]", hook(name, checksum));
-    let twice = format!("[{0},{0}]", hook("\"a\"", DIGEST));
-    let rows: Vec<(String, &str)> = vec![
-        (String::new(), MALFORMED),
-        ("{".into(), MALFORMED),
-        ("null".into(), MALFORMED),
-        ("[]".into(), MALFORMED),
-        ("\"x\"".into(), MALFORMED),
-        (format!("{} {{}}", body(&[])), MALFORMED),
-        (deep, MALFORMED),
-        (body(&[("builtin_actions", "[]")]), MALFORMED),
-        (body(&[("Binary_version", "\"1\"")]), MALFORMED),
-        (r#"{"binary_version":"1","binary_version":"1"}"#.into(), MALFORMED),
-        (body(&[("binary_version", "1")]), MALFORMED),
-        (body(&[("binary_checksum", "[]")]), MALFORMED),
-        (body(&[("ssh_host_key_fingerprint", "{}")]), MALFORMED),
-        (body(&[("declared_hooks", "{}")]), MALFORMED),
-        (body(&[("declared_hooks", "[null]")]), MALFORMED),
-        (body(&[("declared_hooks", "[[\"a\",\"b\"]]")]), MALFORMED),
-        (body(&[("declared_hooks", "[{\"name\":\"a\",\"path\":\"b\"}]")]), MALFORMED),
-        (body(&[("declared_hooks", &one("\"a\\u0000\"", DIGEST))]), MALFORMED),
-        (body(&[("binary_version", "")]), "binary_version_empty"),
-        (body(&[("binary_version", "null")]), "binary_version_empty"),
-        (body(&[("binary_version", "\"\"")]), "binary_version_empty"),
-        (body(&[("binary_version", "\" \\t\\n\"")]), "binary_version_empty"),
-        ("{}".into(), "binary_version_empty"),
-        (body(&[("binary_checksum", "")]), "binary_checksum_invalid"),
-        (body(&[("binary_checksum", "null")]), "binary_checksum_invalid"),
-        (body(&[("binary_checksum", &hex)]), "binary_checksum_invalid"),
-        (body(&[("binary_checksum", short)]), "binary_checksum_invalid"),
-        (body(&[("binary_checksum", &bits)]), "binary_checksum_invalid"),
-        (body(&[("binary_checksum", &unpadded)]), "binary_checksum_invalid"),
-        (body(&[("binary_checksum", url)]), "binary_checksum_invalid"),
-        (
-            body(&[("ssh_host_key_fingerprint", "\"MD5:aa:bb\"")]),
-            "ssh_host_key_fingerprint_invalid",
-        ),
-        (body(&[("ssh_host_key_fingerprint", "\"SHA256:\"")]), "ssh_host_key_fingerprint_invalid"),
-        (
-            body(&[("ssh_host_key_fingerprint", "\"SHA256:a===\"")]),
-            "ssh_host_key_fingerprint_invalid",
-        ),
-        (
-            body(&[("ssh_host_key_fingerprint", "\"SHA256:a b\"")]),
-            "ssh_host_key_fingerprint_invalid",
-        ),
-        (body(&[("declared_hooks", &many(129))]), "declared_hooks_too_many"),
-        (body(&[("declared_hooks", "[{}]")]), "declared_hook_invalid"),
-        (body(&[("declared_hooks", &one("\"\"", DIGEST))]), "declared_hook_invalid"),
-        (body(&[("declared_hooks", &one("\" \\n\"", DIGEST))]), "declared_hook_invalid"),
-        (body(&[("declared_hooks", &one("\"a\"", &hex))]), "declared_hook_invalid"),
-        (body(&[("declared_hooks", &one("\"a\"", "null"))]), "declared_hook_invalid"),
-        (body(&[("declared_hooks", &twice)]), "declared_hook_duplicate"),
+    let nul = format!("[{}]", hook("\"a\\u0000\"", DIGEST));
+    let bodies = [
+        String::new(),
+        "{".into(),
+        "null".into(),
+        "[]".into(),
+        "\"x\"".into(),
+        format!("{} {{}}", body(&[])),
+        deep,
+        body(&[("builtin_actions", "[]")]),
+        body(&[("Binary_version", "\"1\"")]),
+        r#"{"binary_version":"1","binary_version":"1"}"#.into(),
+        body(&[("binary_version", "1")]),
+        body(&[("binary_checksum", "[]")]),
+        body(&[("ssh_host_key_fingerprint", "{}")]),
+        body(&[("declared_hooks", "{}")]),
+        body(&[("declared_hooks", "[null]")]),
+        body(&[("declared_hooks", "[[\"a\",\"b\"]]")]),
+        body(&[("declared_hooks", "[{\"name\":\"a\",\"path\":\"b\"}]")]),
+        body(&[("declared_hooks", &nul)]),
     ];
     let mut desk = Desk::open();
-    for (text, code) in rows {
-        assert_eq!(put(&mut desk, &text), (400, code.to_owned()), "{text}");
-    }
+    all_earn(&mut desk, &bodies.map(|body| (body, MALFORMED)));
+    assert_eq!(desk.count("capabilities_count"), 0);
+}
+
+#[test]
+fn every_row_of_the_manifest_checks_earns_its_code() {
+    const VERSION: &str = "binary_version_empty";
+    const CHECKSUM: &str = "binary_checksum_invalid";
+    const KEY_INVALID: &str = "ssh_host_key_fingerprint_invalid";
+    const HOOK: &str = "declared_hook_invalid";
+    let hex = format!("\"{}\"", "0f".repeat(32));
+    let short = "\"AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHw==\"";
+    let (bits, unpadded) = (DIGEST.replace("yA=", "yB="), DIGEST.replace('=', ""));
+    let url = "\"__________________________________________8=\"";
+    let one = |name: &str, checksum: &str| format!("[{}]", hook(name, checksum));
+    let twice = format!("[{0},{0}]", hook("\"a\"", DIGEST));
+    let row = |member, text: &str, code| (body(&[(member, text)]), code);
+    let rows = [
+        row("binary_version", "", VERSION),
+        row("binary_version", "null", VERSION),
+        row("binary_version", "\"\"", VERSION),
+        row("binary_version", "\" \\t\\n\"", VERSION),
+        ("{}".into(), VERSION),
+        row("binary_checksum", "", CHECKSUM),
+        row("binary_checksum", "null", CHECKSUM),
+        row("binary_checksum", &hex, CHECKSUM),
+        row("binary_checksum", short, CHECKSUM),
+        row("binary_checksum", &bits, CHECKSUM),
+        row("binary_checksum", &unpadded, CHECKSUM),
+        row("binary_checksum", url, CHECKSUM),
+        row("ssh_host_key_fingerprint", "\"MD5:aa:bb\"", KEY_INVALID),
+        row("ssh_host_key_fingerprint", "\"SHA256:\"", KEY_INVALID),
+        row("ssh_host_key_fingerprint", "\"SHA256:a===\"", KEY_INVALID),
+        row("ssh_host_key_fingerprint", "\"SHA256:a b\"", KEY_INVALID),
+        row("declared_hooks", &many(129), "declared_hooks_too_many"),
+        row("declared_hooks", "[{}]", HOOK),
+        row("declared_hooks", &one("\"\"", DIGEST), HOOK),
+        row("declared_hooks", &one("\" \\n\"", DIGEST), HOOK),
+        row("declared_hooks", &one("\"a\"", &hex), HOOK),
+        row("declared_hooks", &one("\"a\"", "null"), HOOK),
+        row("declared_hooks", &twice, "declared_hook_duplicate"),
+    ];
+    let mut desk = Desk::open();
+    all_earn(&mut desk, &rows);
     assert_eq!(desk.count("capabilities_count"), 0);
 }
 
@@ -342,6 +351,9 @@ fn exactly_128_hooks_odd_names_and_optional_members_left_out_are_accepted() {
     assert_eq!(response.status, 200, "the route has no node-id guard");
 }
 
+/// Changes to the sound manifest, then the fields that changed and whether the host key did.
+type Stage<'s> = (&'s [(&'s str, &'s str)], &'s str, bool);
+
 /// The answers to a life of one node, word for word.
 #[test]
 fn the_answer_tells_what_changed_and_when() {
@@ -351,7 +363,7 @@ fn the_answer_tells_what_changed_and_when() {
     let (forwards, backwards) = (format!("[{a},{b}]"), format!("[{b},{a}]"));
     let other = "\"SHA256:other\"";
     let zero = "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"";
-    let life: [(&[(&str, &str)], &str, bool); 9] = [
+    let life: [Stage<'_>; 9] = [
         (&without, r#""binary_checksum","binary_version""#, false),
         (&without, "", false),
         (&[("declared_hooks", &forwards)], r#""declared_hooks","ssh_host_key_fingerprint""#, false),

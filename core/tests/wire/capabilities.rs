@@ -6,6 +6,7 @@ use meshward_core::wire::{
         DeclaredHook, DeclaredHookDraft,
     },
     grammar::{Checksum, Fingerprint, Malformed},
+    json::decode_strict,
 };
 use proptest::prelude::*;
 use regex_lite::Regex;
@@ -59,6 +60,20 @@ fn what_the_plane_reads_is_the_golden_manifest() {
         ..full
     };
     read("capability_manifest.required", &required);
+}
+
+#[test]
+fn hooks_beyond_the_most_are_decoded_and_not_kept() {
+    for (sent, kept) in [(0, 0), (128, 128), (129, 129), (130, 129), (5000, 129)] {
+        let mut hooks = vec![r#"{"name":"a"}"#; sent];
+        let text = format!(r#"{{"declared_hooks":[{}]}}"#, hooks.join(","));
+        let draft: CapabilityManifestDraft = decode_strict(text.as_bytes()).unwrap();
+        assert_eq!(draft.declared_hooks.len(), kept, "{sent}");
+        hooks.push(r#"{"x":1}"#);
+        let text = format!(r#"{{"declared_hooks":[{}]}}"#, hooks.join(","));
+        let fault = decode_strict::<CapabilityManifestDraft>(text.as_bytes());
+        assert_eq!(fault.unwrap_err().path(), format!("declared_hooks[{sent}].x"));
+    }
 }
 
 #[test]

@@ -76,7 +76,7 @@ const fn is_link_local(ip: IpAddr) -> bool {
     }
 }
 
-/// `224.0.0.0/24`, and link-local scope under any flags of `ff00::/8`.
+/// `224.0.0.0/24`, and the link-local scope of `ff00::/8`. Unspecified: its flags; under any of them it stays link-local.
 const fn is_link_local_multicast(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => matches!(ip.octets(), [224, 0, 0, _]),
