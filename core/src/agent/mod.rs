@@ -26,8 +26,8 @@ use core::time::Duration;
 
 pub use facts::{
     ActionSettings, Answer, Captured, Cause, Door, Effect, Ending, Exit, Failure, Gathered, Input,
-    Memory, Order, OrderKind, Purpose, Run, Settings, StagedFile, Stored, TokenFile, TokenSources,
-    Unprepared,
+    Lost, Memory, Order, OrderKind, Purpose, Run, Settings, StagedFile, Stored, TokenFile,
+    TokenSources, Unprepared,
 };
 pub use notice::{Level, Notice};
 

@@ -11,8 +11,8 @@ use meshward_core::{
 
 use crate::{
     bench::{
-        Bench, NODE, TOKEN, echoing, nsk, public_key, remembered, seconds, secret, sent, settings,
-        token_in_file, token_value,
+        Bench, NODE, TOKEN, echoing, gathered, nsk, public_key, remembered, seconds, secret, sent,
+        settings, token_in_file, token_value,
     },
     register::{accepted, posting, sources, wait, without_notices},
 };
@@ -127,9 +127,25 @@ fn a_corrupt_identity_is_set_aside_and_this_node_registers_afresh() {
     for files in corrupt() {
         let mut bench = Bench::new(settings());
         let memory = Memory { files, staged: StagedFile::Key(public_key(8)) };
-        let effects = bench.give(Input::Restarted(Box::new(memory)));
+        assert_eq!(bench.give(Input::Restarted(Box::new(memory))), [Effect::Gather]);
+        let effects = bench.give(Input::Gathered(Box::new(gathered(token_value()))));
         assert!(matches!(effects.first(), Some(Effect::Tell(Notice { level: Level::Warn, .. }))));
-        assert_eq!(effects[1..], [Effect::Store(Order::SetAside), Effect::Gather]);
+        let orders = [Effect::Store(Order::SetAside), Effect::Store(Order::MakeKey)];
+        assert_eq!(effects[1..], orders, "set aside before anything new is written");
+    }
+}
+
+#[test]
+fn a_corrupt_identity_stays_where_it_is_while_this_node_cannot_register_afresh() {
+    for files in corrupt() {
+        let mut bench = Bench::new(settings());
+        let memory = Memory { files, staged: StagedFile::Missing };
+        bench.give(Input::Restarted(Box::new(memory)));
+        let effects = bench.give(Input::Gathered(Box::new(gathered(sources("")))));
+        let [Effect::Tell(told), Effect::Exit(Exit::Unprepared(_))] = effects.as_slice() else {
+            panic!("{effects:?}")
+        };
+        assert!(told.level == Level::Error && told.text.contains("corrupt"), "{told}");
     }
 }
 

@@ -332,7 +332,7 @@ fn a_system_without_random_numbers_ends_the_start_with_its_reason() {
         register::{Effect, Input, Registration},
     };
     let failed = Input::KeyFailed("no random bytes".into());
-    let step = Registration::Gathering.step(
+    let step = Registration::Gathering { corrupt: None }.step(
         Duration::from_secs(300),
         meshward_core::time::Now::default(),
         failed,

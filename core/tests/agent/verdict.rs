@@ -74,7 +74,10 @@ fn registration_answers_outside_the_table_stop_below_500_and_retry_above_and_on_
         assert_eq!(matches!(verdict, Registered::Stop { .. }), !retries, "{status}");
     }
     for failure in FAILURES {
-        assert!(matches!(register(Answer::Failed(failure)), Registered::Retry(_)), "{failure}");
+        assert!(
+            matches!(register(Answer::Failed(failure.into())), Registered::Retry(_)),
+            "{failure}"
+        );
     }
 }
 
@@ -123,7 +126,7 @@ fn rotation_answers_follow_steps_three_to_five() {
         assert!(matches!(verdict, Rotated::Undecided(_)), "{status} {code}: {verdict:?}");
     }
     for failure in FAILURES {
-        assert!(matches!(verdict::rotate(Answer::Failed(failure)), Rotated::Undecided(_)));
+        assert!(matches!(verdict::rotate(Answer::Failed(failure.into())), Rotated::Undecided(_)));
     }
 }
 
@@ -178,7 +181,7 @@ fn callback_answers_are_accepted_refused_unacceptable_or_failed() {
         assert!(matches!(verdict, Called::Failed(_)), "{status}: {verdict:?}");
     }
     for failure in FAILURES {
-        assert!(matches!(verdict::callback(Answer::Failed(failure)), Called::Failed(_)));
+        assert!(matches!(verdict::callback(Answer::Failed(failure.into())), Called::Failed(_)));
     }
 }
 

@@ -7,13 +7,13 @@ use super::{
     forms,
     layers::{Merged, Sources},
     reader::Reader,
-    rules,
+    rules, schema,
     settings::{
         Actions, Audit, Backend, Config, ControlPlane, Health, Heartbeat, Integrity, LocalApi,
         LocalEndpoint, Log, LogFormat, LogLevel, Logs, Nat, Node, Pipeline, Policy, Reconcile,
         Registration, Sessions, Tunnel,
     },
-    show::Row,
+    show::{DEFAULT, Row},
 };
 
 /// A checked configuration, and where each of its values came from.
@@ -35,6 +35,22 @@ impl Config {
         } else {
             Err(merged.faults)
         }
+    }
+}
+
+impl Loaded {
+    /// The settings that somebody set and that have no effect in this version.
+    pub fn idle(&self) -> Vec<&'static str> {
+        let set = self.rows.iter().filter(|row| row.origin != DEFAULT);
+        set.map(|row| row.path).filter(|path| schema::is_idle(path)).collect()
+    }
+}
+
+impl Config {
+    /// The socket alone, with all that is wrong: a client of it needs nothing else.
+    pub fn socket_path(sources: &Sources) -> (Option<PathBuf>, Vec<ConfigError>) {
+        let merged = Merged::read(sources);
+        (Reader(&merged).path("local_api.socket_path"), merged.faults)
     }
 }
 

@@ -33,7 +33,8 @@ pub(super) async fn bind(address: &ListenAddress) -> Result<TcpListener, ListenE
     for candidate in address.candidates() {
         match TcpListener::bind(&candidate).await {
             Ok(listener) => {
-                info!(address = candidate, "health listener open");
+                let address = listener.local_addr().map_or(candidate, |open| open.to_string());
+                info!(address, "health listener open");
                 return Ok(listener);
             }
             Err(error) => failed = error,
