@@ -98,7 +98,6 @@ fn due(drawn: &Drawn, response: &Response) -> Due {
         | Call::Reachability { .. }
         | Call::Events { .. }
         | Call::Release { .. }
-        | Call::OpenApi
         | Call::Test(_) => Due::Nothing,
     }
 }

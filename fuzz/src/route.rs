@@ -35,7 +35,6 @@ pub(crate) fn decode(byte: u8) -> Option<Call> {
         30 => Call::Secret { node, key: named("secret-") },
         31 => Call::PutReport { node, key: named("report.") },
         32 => Call::DeleteReport { node, key: named("report.") },
-        41 => Call::OpenApi,
         43..=45 => Call::Release {
             tag: TAGS[usize::from(number - 43)].to_owned(),
             asset: ASSETS[variant % 3].to_owned(),
@@ -68,7 +67,6 @@ fn test(number: u8, variant: usize) -> Option<Test> {
         38 => Test::AddFault,
         39 => Test::ClearFaults,
         40 => Test::RemoveFault { id: (variant + 1).to_string() },
-        42 => Test::Ui,
         _ => return None,
     })
 }

@@ -83,8 +83,7 @@ fn rule(call: &Call) -> BodyRule {
         | Call::Events { .. }
         | Call::Secret { .. }
         | Call::DeleteReport { .. }
-        | Call::Release { .. }
-        | Call::OpenApi => BodyRule::UNREAD,
+        | Call::Release { .. } => BodyRule::UNREAD,
     }
 }
 
@@ -110,8 +109,7 @@ const fn test_rule(test: &Test) -> BodyRule {
         | Test::ExecOutput { .. }
         | Test::Info
         | Test::Reset
-        | Test::TlsCert
-        | Test::Ui => BodyRule::UNREAD,
+        | Test::TlsCert => BodyRule::UNREAD,
     }
 }
 

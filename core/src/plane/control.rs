@@ -54,7 +54,6 @@ impl Plane {
             }
             Test::Info => self.tell(|_| Ok(info(&asked))),
             Test::TlsCert => self.tell(|_| Ok(tls_certificate(&asked))),
-            Test::Ui => self.tell(|_| serve::ui(&asked)),
         })
     }
 

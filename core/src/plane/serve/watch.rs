@@ -56,11 +56,3 @@ impl Plane {
         Step::to(self).emit(removed.map_err(Denial::from))
     }
 }
-
-pub(super) fn openapi(_asked: &Asked<'_>) -> Result<Response, Denial> {
-    Err(Denial::plain(501, "not built yet"))
-}
-
-pub(in crate::plane) fn ui(_asked: &Asked<'_>) -> Result<Response, Denial> {
-    Err(Denial::plain(501, "not built yet"))
-}
