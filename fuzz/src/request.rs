@@ -307,7 +307,7 @@ fn activity(choice: u8) -> Activity {
         ..TcpActivity::of(Phase::SessionEnded)
     };
     Activity {
-        ssh: (choice % 4 == 0).then_some(ssh),
+        ssh: (choice.is_multiple_of(4)).then_some(ssh),
         k8s: (choice % 4 == 1 || choice == 255).then_some(k8s),
         tcp: (choice % 4 > 1).then_some(ended),
     }
