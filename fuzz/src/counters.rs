@@ -98,6 +98,7 @@ fn due(drawn: &Drawn, response: &Response) -> Due {
         | Call::Reachability { .. }
         | Call::Events { .. }
         | Call::Release { .. }
+        | Call::OpenApi
         | Call::Test(_) => Due::Nothing,
     }
 }

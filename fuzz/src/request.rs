@@ -194,6 +194,7 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             | Call::Secret { .. }
             | Call::DeleteReport { .. }
             | Call::Release { .. }
+            | Call::OpenApi
             | Call::Test(_),
         )
         | None => Vec::new(),

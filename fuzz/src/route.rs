@@ -35,6 +35,7 @@ pub(crate) fn decode(byte: u8) -> Option<Call> {
         30 => Call::Secret { node, key: named("secret-") },
         31 => Call::PutReport { node, key: named("report.") },
         32 => Call::DeleteReport { node, key: named("report.") },
+        41 => Call::OpenApi,
         43..=45 => Call::Release {
             tag: TAGS[usize::from(number - 43)].to_owned(),
             asset: ASSETS[variant % 3].to_owned(),
@@ -66,6 +67,7 @@ fn test(number: u8, variant: usize) -> Option<Test> {
         37 => Test::Faults,
         38 => Test::AddFault,
         39 => Test::ClearFaults,
+        42 => Test::Ui,
         40 => Test::RemoveFault { id: (variant + 1).to_string() },
         _ => return None,
     })

@@ -83,7 +83,8 @@ fn rule(call: &Call) -> BodyRule {
         | Call::Events { .. }
         | Call::Secret { .. }
         | Call::DeleteReport { .. }
-        | Call::Release { .. } => BodyRule::UNREAD,
+        | Call::Release { .. }
+        | Call::OpenApi => BodyRule::UNREAD,
     }
 }
 
@@ -109,7 +110,8 @@ const fn test_rule(test: &Test) -> BodyRule {
         | Test::ExecOutput { .. }
         | Test::Info
         | Test::Reset
-        | Test::TlsCert => BodyRule::UNREAD,
+        | Test::TlsCert
+        | Test::Ui => BodyRule::UNREAD,
     }
 }
 

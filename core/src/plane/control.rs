@@ -8,7 +8,7 @@ use super::{
     Plane, admit,
     captures::Endpoint,
     counters::Counter,
-    executions, heartbeat,
+    executions, heartbeat, origin,
     refusal::Denial,
     serve::{self, Answered, Asked, Order, Ordered},
     session, site, snapshot,
@@ -30,6 +30,9 @@ use crate::{
 
 impl Plane {
     pub(super) fn control(self, test: Test, asked: Asked<'_>) -> Ordered {
+        if let Err(refusal) = origin::admit(test.method(), &asked.head.headers) {
+            return Step::to(self).emit(Order::Answer(Err(refusal.into())));
+        }
         serve::plainly(match test {
             Test::InjectEvent => return self.inject_event(asked),
             Test::ConfigureEvents => return self.configure_events(asked),
@@ -54,6 +57,7 @@ impl Plane {
             }
             Test::Info => self.tell(|_| Ok(info(&asked))),
             Test::TlsCert => self.tell(|_| Ok(tls_certificate(&asked))),
+            Test::Ui => self.tell(|_| Ok(serve::page(&asked))),
         })
     }
 

@@ -83,6 +83,7 @@ fn offers(segments: &[&str]) -> Vec<(Method, Call)> {
         ["releases", tag, asset] => {
             vec![by_method(Call::Release { tag: tag.to_string(), asset: asset.to_string() })]
         }
+        ["openapi.json"] => vec![by_method(Call::OpenApi)],
         ["test", "state"] => vec![(Method::Put, Call::Test(Test::ConfigureState))],
         ["test", rest @ ..] => {
             test(rest).into_iter().map(|test| by_method(Call::Test(test))).collect()
@@ -155,6 +156,7 @@ fn test(segments: &[&str]) -> Vec<Test> {
         ["info"] => vec![Test::Info],
         ["reset"] => vec![Test::Reset],
         ["tls-cert"] => vec![Test::TlsCert],
+        ["ui"] => vec![Test::Ui],
         _ => Vec::new(),
     }
 }

@@ -28,6 +28,7 @@ pub enum Call {
     IntegrityViolations { node: String },
     Local(Sink),
     Release { tag: String, asset: String },
+    OpenApi,
     Test(Test),
 }
 
@@ -74,6 +75,7 @@ pub enum Test {
     Info,
     Reset,
     TlsCert,
+    Ui,
 }
 
 impl Call {
@@ -85,7 +87,8 @@ impl Call {
             | Self::Reachability { .. }
             | Self::Events { .. }
             | Self::Secret { .. }
-            | Self::Release { .. } => Method::Get,
+            | Self::Release { .. }
+            | Self::OpenApi => Method::Get,
             Self::Register
             | Self::Heartbeat { .. }
             | Self::RotateKeys
@@ -126,6 +129,7 @@ impl Call {
             Self::IntegrityViolations { node } => of_node(node, &["integrity-violations"]),
             Self::Local(sink) => joined("/local", &[sink.name()]),
             Self::Release { tag, asset } => joined("/releases", &[tag, asset]),
+            Self::OpenApi => "/openapi.json".into(),
             Self::Test(test) => test.path(),
         }
     }
@@ -154,7 +158,8 @@ impl Test {
             | Self::Executions
             | Self::ExecOutput { .. }
             | Self::Info
-            | Self::TlsCert => Method::Get,
+            | Self::TlsCert
+            | Self::Ui => Method::Get,
             Self::ConfigureState
             | Self::ConfigureHeartbeat
             | Self::ConfigureEndpoint
@@ -189,6 +194,7 @@ impl Test {
             Self::Info => "/test/info".into(),
             Self::Reset => "/test/reset".into(),
             Self::TlsCert => "/test/tls-cert".into(),
+            Self::Ui => "/test/ui".into(),
         }
     }
 }

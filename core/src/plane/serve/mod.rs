@@ -29,6 +29,7 @@ use crate::{
     },
 };
 
+pub(super) use watch::page;
 pub(super) use work::token;
 
 /// A request on its way to its machine.
@@ -105,6 +106,7 @@ impl Plane {
             Call::IntegrityViolations { .. } => self.integrity_violations(asked),
             Call::Local(sink) => self.local(sink, asked),
             Call::Release { tag, asset } => Step::to(self).emit(ingest::release(&tag, &asset)),
+            Call::OpenApi => Step::to(self).emit(Ok(watch::openapi(&asked))),
             Call::Test(test) => return self.control(test, asked),
         })
     }

@@ -56,3 +56,20 @@ impl Plane {
         Step::to(self).emit(removed.map_err(Denial::from))
     }
 }
+
+pub(super) fn openapi(asked: &Asked<'_>) -> Response {
+    Response::json(200, asked.settings.documents.openapi.into())
+}
+
+/// The page, which may load nothing from elsewhere and be framed by nobody.
+pub(in crate::plane) fn page(asked: &Asked<'_>) -> Response {
+    let documents = &asked.settings.documents;
+    let mut response = Response::empty(200)
+        .with("content-type", "text/html; charset=utf-8")
+        .with("content-security-policy", documents.page_policy)
+        .with("x-content-type-options", "nosniff")
+        .with("referrer-policy", "no-referrer")
+        .with("cache-control", "no-store");
+    response.body.extend_from_slice(documents.page.as_bytes());
+    response
+}
