@@ -105,6 +105,7 @@ impl Plane {
         let Step { state, effects } =
             self.desired.step(now, snapshot::Input::Configured(Box::new(snapshot)));
         self.desired = state;
+        self.pulled = None;
         for effect in effects {
             if let snapshot::Effect::Seed(seeds) = effect {
                 let input = executions::Input::Seeded(seeds);

@@ -25,6 +25,7 @@ pub mod mask;
 pub mod nonce;
 pub mod origin;
 pub mod pattern;
+mod pulled;
 pub mod refusal;
 pub mod register;
 pub mod release;
@@ -57,6 +58,7 @@ use faults::Faults;
 use heartbeat::Heartbeat;
 use journal::Journal;
 use nonce::Nonces;
+use pulled::Pulled;
 use rotation::Rotation;
 use secrets::Secrets;
 use session::Sessions;
@@ -77,6 +79,8 @@ pub struct Plane {
     heartbeat: Heartbeat,
     journal: Journal,
     nonces: Nonces,
+    /// Dropped whenever the desired state or an execution moves.
+    pulled: Option<Pulled>,
     rotation: Rotation,
     secrets: Secrets,
     sessions: Sessions,

@@ -162,6 +162,14 @@ impl Desired {
         }
     }
 
+    /// When the next execution or session lapses that has not yet.
+    pub fn lapses(&self, wall: Wall) -> Option<Wall> {
+        let executions = self.0.executions.iter().map(|entry| &entry.expires_at);
+        let sessions = self.0.sessions.iter().flatten().map(|entry| &entry.expires_at);
+        let open = executions.chain(sessions).flatten().map(|deadline| deadline.at.left(wall));
+        open.filter(|left| !left.is_zero()).min().map(|left| wall.after(left))
+    }
+
     pub fn reachability(&self) -> Option<&Raw> {
         self.0.reachability.as_ref()
     }

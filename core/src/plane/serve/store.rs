@@ -149,7 +149,7 @@ impl Plane {
         accepted: impl Fn(&mut Self) -> Response,
     ) -> Answered {
         let Step { state, effects } = self.desired.step(now, input);
-        let mut plane = Self { desired: state, ..self };
+        let mut plane = Self { desired: state, pulled: None, ..self };
         let mut answers = vec![];
         for effect in effects {
             answers.push(match effect {
