@@ -5,7 +5,7 @@ use core::time::Duration;
 use arbitrary::Unstructured;
 use meshward_core::{
     ids::{CallId, CorrelationId},
-    plane::{Arrival, Drawn, Effect, Input, Listener, Plane, Settings},
+    plane::{Arrival, Documents, Drawn, Effect, Input, Listener, Plane, Settings},
     step::Step,
     time::{Mono, Now, Wall},
     wire::{
@@ -61,6 +61,11 @@ impl Run {
             settings: Settings {
                 signing_public_key: "BQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQU=".to_owned(),
                 tls_certificate: "-----BEGIN CERTIFICATE-----\n".to_owned(),
+                documents: Documents {
+                    openapi: "{}",
+                    page: "<p>",
+                    page_policy: "default-src 'none'",
+                },
                 ..Settings::default()
             },
             plane: Plane::default(),
