@@ -178,4 +178,6 @@ fn a_pull_that_is_kept_is_the_one_that_would_be_made_anew() {
         }
     }
     assert_eq!(desk.count("state_count"), 14);
+    let shown = format!("{:?}", desk.plane);
+    assert!(shown.contains(" bytes from Wall("), "a kept answer is not printed whole");
 }
