@@ -30,7 +30,9 @@ use crate::{
 
 impl Plane {
     pub(super) fn control(self, test: Test, asked: Asked<'_>) -> Ordered {
-        if let Err(refusal) = origin::admit(test.method(), &asked.head.headers) {
+        if let Err(refusal) =
+            origin::admit(test.method(), &asked.settings.host, &asked.head.headers)
+        {
             return Step::to(self).emit(Order::Answer(Err(refusal.into())));
         }
         serve::plainly(match test {

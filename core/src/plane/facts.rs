@@ -35,6 +35,8 @@ pub struct Settings {
     pub tls_certificate: String,
     /// How often an event stream says that it is alive.
     pub keep_alive: Duration,
+    /// The name that the main listener was asked to listen on; empty where that was an address, or none.
+    pub host: String,
     pub info: Info,
     pub documents: Documents,
 }
@@ -58,6 +60,7 @@ impl Default for Settings {
             signing_public_key: String::new(),
             tls_certificate: String::new(),
             keep_alive: KEEP_ALIVE,
+            host: String::new(),
             info: Info::default(),
             documents: Documents::default(),
         }

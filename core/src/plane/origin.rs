@@ -16,7 +16,7 @@ use crate::wire::http::{Headers, Method};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     #[error(
-        "the Host header names a site of the Internet: ask by an IP address, localhost, a name without dots, or one that ends in .local, .internal or .test"
+        "the Host header names a site of the Internet: ask by an IP address, localhost, the name that the fixture listens on, a name without dots, or one that ends in .local, .internal or .test"
     )]
     Host,
     #[error("the Origin header is of another site than this fixture")]
@@ -27,19 +27,22 @@ pub enum Refusal {
 const LOCAL: [&str; 4] = ["internal", "local", "localhost", "test"];
 
 /// Lets a request to a route under `/test/` through; one that only looks always passes.
-pub fn admit(method: Method, headers: &Headers) -> Result<(), Refusal> {
+///
+/// The name that the fixture was told to listen on, `own`, is its operator's choice.
+pub fn admit(method: Method, own: &str, headers: &Headers) -> Result<(), Refusal> {
     if matches!(method, Method::Get | Method::Head) {
         return Ok(());
     }
     let host = headers.first("host").unwrap_or_default();
-    if !host.is_empty() && !is_here(name(host)) {
+    let is_own = !own.is_empty() && name(host).eq_ignore_ascii_case(own);
+    if !host.is_empty() && !is_own && !is_here(name(host)) {
         return Err(Refusal::Host);
     }
-    let own = |origin: &str| {
+    let same = |origin: &str| {
         let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
     };
-    if headers.all("origin").all(own) { Ok(()) } else { Err(Refusal::Origin) }
+    if headers.all("origin").all(same) { Ok(()) } else { Err(Refusal::Origin) }
 }
 
 /// The host without its port.

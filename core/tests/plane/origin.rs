@@ -20,6 +20,9 @@ fn with(host: &str, origin: &str) -> Headers {
     headers
 }
 
+/// What the fixture of these tests was told to listen on.
+const OWN: &str = "ci.corp.example";
+
 #[test]
 fn a_change_comes_from_the_page_itself_or_from_no_browser() {
     let rows = [
@@ -33,6 +36,10 @@ fn a_change_comes_from_the_page_itself_or_from_no_browser() {
         ("mock-api:8080", "", Ok(())),
         ("fixture.default.svc.cluster.local:8080", "", Ok(())),
         ("127.0.0.1:8443", "https://127.0.0.1:8443", Ok(())),
+        ("ci.corp.example:8080", "", Ok(())),
+        ("CI.corp.example", "http://ci.corp.example", Ok(())),
+        ("evil.ci.corp.example", "", Err(Refusal::Host)),
+        ("ci.corp.example.evil.example", "", Err(Refusal::Host)),
         ("evil.example:8080", "", Err(Refusal::Host)),
         ("evil.example.:8080", "", Err(Refusal::Host)),
         ("evil.example", "http://evil.example", Err(Refusal::Host)),
@@ -45,9 +52,9 @@ fn a_change_comes_from_the_page_itself_or_from_no_browser() {
     ];
     for (host, origin, expected) in rows {
         for method in [Method::Post, Method::Put, Method::Delete] {
-            assert_eq!(admit(method, &with(host, origin)), expected, "{host} from {origin}");
+            assert_eq!(admit(method, OWN, &with(host, origin)), expected, "{host} from {origin}");
         }
-        assert_eq!(admit(Method::Get, &with(host, origin)), Ok(()), "looking is free");
+        assert_eq!(admit(Method::Get, OWN, &with(host, origin)), Ok(()), "looking is free");
     }
 }
 
@@ -61,4 +68,11 @@ fn a_refused_change_is_403_without_a_code_and_changes_nothing() {
     assert_eq!(verdict(&answer), (403, String::new()));
     let kept = desk.ask(Method::Get, "/test/last-request/configure_events", "");
     assert_eq!(kept.status, 404, "it is not even kept");
+}
+
+#[test]
+fn a_fixture_that_listens_on_an_address_has_no_name_of_its_own() {
+    for host in ["evil.example", "ci.corp.example", ".", ":8080"] {
+        assert_eq!(admit(Method::Post, "", &with(host, "")), Err(Refusal::Host), "{host}");
+    }
 }
