@@ -25,6 +25,10 @@ impl fmt::Display for ExecutionId {
     }
 }
 
+/// A session of a user, as the control plane names it; any text, percent-encoded in paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub String);
+
 /// Thirty-two lower-case hexadecimal digits that tie an error answer to the log of its server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CorrelationId(pub u128);

@@ -253,3 +253,18 @@ fn every_linked_file_of_the_documents_is_there() {
     }
     none(&gone, "mend the link");
 }
+
+#[test]
+fn every_test_that_the_guide_names_exists() {
+    let guide = text("docs/fixture.md");
+    let named = guide.split('`').filter_map(|word| word.split_once(".rs::"));
+    let missing: Vec<_> = named
+        .filter(|(file, name)| {
+            let path = root().join(format!("{file}.rs"));
+            let source = fs::read_to_string(path).unwrap_or_default();
+            !source.contains(&format!("fn {name}("))
+        })
+        .collect();
+    none(&missing, "the guide names tests that are not there");
+    assert!(guide.matches(".rs::").count() > 100, "the guide tells where each row is tested");
+}

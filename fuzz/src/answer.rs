@@ -32,11 +32,16 @@ pub(crate) fn check(
     let content_type = response.headers.first("content-type").unwrap_or_default();
     match content_type {
         problem::CONTENT_TYPE => check_problem(settings, request, correlation, response),
+        // One of the releases has a bundle that is none.
+        "application/json" if response.body == b"garbage not a bundle" => {
+            assert!(request.path.starts_with("/releases/v9.9.8/"), "garbage for {request:?}");
+        }
         "application/json" => {
             let value: Result<Value, _> = serde_json::from_slice(&response.body);
             assert!(value.is_ok(), "{value:?} for {request:?}");
         }
-        "application/octet-stream" | "application/x-pem-file" => {}
+        "application/octet-stream" | "application/x-pem-file" | "text/html; charset=utf-8" => {}
+        "text/event-stream" => assert!(response.body.is_empty(), "a stream is sent in frames"),
         "" => assert!(response.body.is_empty(), "a body without a type: {request:?}"),
         other => panic!("{other} for {request:?}"),
     }

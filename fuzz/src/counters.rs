@@ -41,7 +41,7 @@ pub(crate) fn check(before: &Counts, after: &Counts, drawn: &Drawn, response: &R
     }
 }
 
-fn is_reset(drawn: &Drawn, response: &Response) -> bool {
+pub(crate) fn is_reset(drawn: &Drawn, response: &Response) -> bool {
     drawn.call == Some(Call::Test(Test::Reset)) && response.status == 204
 }
 
@@ -66,6 +66,13 @@ fn due(drawn: &Drawn, response: &Response) -> Due {
         || drawn.request.method == Method::Head && call.method() == Method::Get;
     match call {
         Call::Register if routed => Due::One("registration_count"),
+        Call::Events { .. } if drawn.request.method == Method::Get => {
+            Due::One("events_request_count")
+        }
+        Call::Session { .. } if response.status == 409 => {
+            Due::One("session_activity_rejected_count")
+        }
+        Call::Secret { .. } if response.status == 429 => Due::One("secrets_rate_limited_count"),
         _ if !response.is_success() || !routed => Due::Nothing,
         Call::Local(Sink::Metrics) => Due::One("local_metrics_count"),
         Call::Local(Sink::Logs) => Due::One("local_logs_count"),
@@ -85,11 +92,11 @@ fn due(drawn: &Drawn, response: &Response) -> Due {
         Call::Ingest { sink: Sink::Logs, .. } => Due::One("logs_count"),
         Call::Ingest { sink: Sink::Audit, .. } => Due::One("audit_count"),
         Call::IntegrityViolations { .. } => Due::One("integrity_violation_count"),
-        Call::Events { .. } => Due::One("events_request_count"),
         Call::Test(Test::InjectEvent) => Due::One("inject_event_count"),
         Call::Health
         | Call::Register
         | Call::Reachability { .. }
+        | Call::Events { .. }
         | Call::Release { .. }
         | Call::OpenApi
         | Call::Test(_) => Due::Nothing,

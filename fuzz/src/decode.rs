@@ -3,18 +3,26 @@
 use std::fmt::Debug;
 
 use meshward_core::{
+    plane::{ingest, site},
     secret::Secret,
     wire::{
         bearer::Credential,
+        call::Sink,
+        event::{ConfigureEvents, Envelope, InjectEvent},
         execution::{Callback, CallbackResponse, Execution},
         grammar::{Checksum, PublicKey, Uuid},
         heartbeat::{
             ConfigureHeartbeat, HeartbeatDraft, HeartbeatRequest, HeartbeatResponse, NatSummary,
         },
+        http::Body,
         identity::IdentityFile,
-        json::{decode_strict, decode_tolerant, encode},
+        ingest::{AuditEvent, IngestReceipt, LogLine, MetricSample, RECORDS_MAX},
+        json::{Raw, decode_strict, decode_tolerant, encode},
         register::{RegisterDraft, RegisterRequest, RegisterResponse},
+        report::{ReportRequest, ReportResponse},
         rotation::{KeyRotateDraft, KeyRotateRequest, Receipt},
+        secret::{CIPHERTEXT_MAX, ConfigureSecrets, open, seal},
+        session::Activity,
         snapshot::Snapshot,
         timestamp::Timestamp,
     },
@@ -22,7 +30,7 @@ use meshward_core::{
 use serde::{Deserialize, Serialize};
 
 /// Reads both ways; what was read comes back from its own encoding, and strict implies tolerant.
-fn round_trip<T>(bytes: &[u8])
+pub(crate) fn round_trip<T>(bytes: &[u8])
 where
     T: for<'t> Deserialize<'t> + Serialize + PartialEq + Debug,
 {
@@ -108,6 +116,90 @@ pub fn decode_callback(bytes: &[u8]) {
     round_trip::<Callback>(bytes);
     round_trip::<CallbackResponse>(bytes);
     round_trip::<Execution>(bytes);
+}
+
+/// An event as it is injected and as it is sent, and the mode of the stream.
+pub fn decode_event(bytes: &[u8]) {
+    round_trip::<InjectEvent>(bytes);
+    round_trip::<ConfigureEvents>(bytes);
+    let Ok(seen) = decode_tolerant::<Envelope>(bytes) else { return };
+    let text = seen.text();
+    assert!(!text.contains(&b'\n'), "an envelope is one line");
+    let again: Envelope = decode_strict(&text).expect("an envelope is read back");
+    assert_eq!(seen.event.signed_bytes(), again.event.signed_bytes(), "one event, two forms");
+    assert_eq!(seen.signature, again.signature);
+    let payload = |envelope: &Envelope| envelope.event.payload.as_ref().map(value);
+    assert_eq!(payload(&seen), payload(&again), "another payload");
+}
+
+/// The value of a raw text, where the usual decoder reads it.
+fn value(raw: &Raw) -> Option<serde_json::Value> {
+    serde_json::from_str(raw.text()).ok()
+}
+
+/// Reads one record, which borrows from its text; tells whether there is one.
+macro_rules! is_record {
+    ($type:ident, $bytes:expr) => {
+        decode_strict::<$type<'_>>($bytes).is_ok_and(|record| {
+            let text = encode(&record);
+            assert!(!text.contains(&b'\n'), "a record is one line");
+            assert_eq!(decode_strict::<$type<'_>>(&text).as_ref(), Ok(&record));
+            assert_eq!(decode_tolerant::<$type<'_>>($bytes).as_ref(), Ok(&record));
+            true
+        })
+    };
+}
+
+/// The records of a batch: what is read is written and read as the same, and a batch is as many as its lines.
+pub fn decode_ingest(bytes: &[u8]) {
+    round_trip::<IngestReceipt>(bytes);
+    let one = [
+        is_record!(MetricSample, bytes),
+        is_record!(LogLine, bytes),
+        is_record!(AuditEvent, bytes),
+    ];
+    assert!(one.iter().filter(|good| **good).count() <= 1, "no text is two kinds of record");
+    let body = Body::Whole(bytes.to_vec());
+    let read = [Sink::Metrics, Sink::Logs, Sink::Audit].map(|sink| ingest::read(sink, &body));
+    if !bytes.contains(&b'\n') {
+        let [_, log, audit] = &read;
+        assert_eq!((log.is_ok(), audit.is_ok()), (one[1], one[2]), "one line is one record");
+    }
+    let array = [b"[", bytes, b"]"].concat();
+    let alone = ingest::read(Sink::Metrics, &Body::Whole(array)) == Ok(1);
+    assert!(alone || !one[0], "a sample is a batch of one");
+    for count in read.into_iter().flatten() {
+        assert!((1..=RECORDS_MAX).contains(&count), "{count} records were taken");
+    }
+}
+
+/// The row of session activity; what is set of it has its rules checked by the plane.
+pub fn decode_session(bytes: &[u8]) {
+    round_trip::<Activity>(bytes);
+}
+
+/// The report and its answer.
+pub fn decode_report(bytes: &[u8]) {
+    round_trip::<ReportRequest>(bytes);
+    round_trip::<ReportResponse>(bytes);
+}
+
+/// The envelope of a secret, opened by chance by nobody, and the body that configures the secrets.
+pub fn decode_secret(bytes: &[u8]) {
+    round_trip::<ConfigureSecrets>(bytes);
+    let key = site::node_secret_key();
+    let Some((nonce, value)) = bytes.split_first_chunk() else {
+        assert!(open(&key, bytes).is_err(), "an envelope without a nonce");
+        return;
+    };
+    if let Ok(value) = open(&key, bytes) {
+        let again = seal(&key, *nonce, value.expose());
+        assert_eq!(again.as_deref(), Ok(bytes), "one value and nonce have one envelope");
+    }
+    match seal(&key, *nonce, value) {
+        Ok(sealed) => assert!(open(&key, &sealed).is_ok_and(|opened| opened.expose() == value)),
+        Err(_) => assert!(value.len() > CIPHERTEXT_MAX, "a value that fits is sealed"),
+    }
 }
 
 /// The desired-state snapshot.

@@ -8,15 +8,19 @@ mod answer;
 mod counters;
 mod decode;
 mod differential;
+mod manifest;
 mod plane;
 mod request;
+mod route;
+mod streams;
 mod tree;
 
 pub use decode::{
-    bearer, decode_callback, decode_heartbeat, decode_register, decode_rotation, decode_snapshot,
-    timestamp,
+    bearer, decode_callback, decode_event, decode_heartbeat, decode_ingest, decode_register,
+    decode_report, decode_rotation, decode_secret, decode_session, decode_snapshot, timestamp,
 };
 pub use differential::json_differential;
+pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
 pub use plane::{plane_http, plane_statuses};
 
 /// A fuzz target by the name of its binary and of its folder in `corpus/`.
@@ -27,12 +31,20 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 17] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
+    Target { name: "decode_capabilities", run: decode_capabilities },
+    Target { name: "decode_endpoint", run: decode_endpoint },
+    Target { name: "decode_event", run: decode_event },
     Target { name: "decode_heartbeat", run: decode_heartbeat },
+    Target { name: "decode_ingest", run: decode_ingest },
+    Target { name: "decode_integrity", run: decode_integrity },
     Target { name: "decode_register", run: decode_register },
+    Target { name: "decode_report", run: decode_report },
     Target { name: "decode_rotation", run: decode_rotation },
+    Target { name: "decode_secret", run: decode_secret },
+    Target { name: "decode_session", run: decode_session },
     Target { name: "decode_snapshot", run: decode_snapshot },
     Target { name: "json_differential", run: json_differential },
     Target { name: "plane_http", run: plane_http },

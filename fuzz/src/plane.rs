@@ -5,7 +5,7 @@ use core::time::Duration;
 use arbitrary::Unstructured;
 use meshward_core::{
     ids::{CallId, CorrelationId},
-    plane::{Arrival, Drawn, Effect, Input, Listener, Plane, Settings},
+    plane::{Arrival, Documents, Drawn, Effect, Input, Listener, Plane, Settings},
     step::Step,
     time::{Mono, Now, Wall},
     wire::{
@@ -19,6 +19,7 @@ use crate::{
     answer,
     counters::{self, Counts},
     request::{self, Learnt},
+    streams::{self, Streams},
 };
 
 /// The longest sequence of requests.
@@ -51,6 +52,7 @@ struct Run {
     learnt: Learnt,
     /// As they were after the last request.
     counts: Counts,
+    streams: Streams,
 }
 
 impl Run {
@@ -59,6 +61,11 @@ impl Run {
             settings: Settings {
                 signing_public_key: "BQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQU=".to_owned(),
                 tls_certificate: "-----BEGIN CERTIFICATE-----\n".to_owned(),
+                documents: Documents {
+                    openapi: "{}",
+                    page: "<p>",
+                    page_policy: "default-src 'none'",
+                },
                 ..Settings::default()
             },
             plane: Plane::default(),
@@ -69,6 +76,7 @@ impl Run {
             calls: CallId::default(),
             learnt: Learnt::default(),
             counts: Counts::new(),
+            streams: Streams::default(),
         };
         run.counts = counters::read(&run.ask(Listener::Main, assertions()));
         run
@@ -77,44 +85,72 @@ impl Run {
     fn exchange(&mut self, u: &mut Unstructured<'_>) -> arbitrary::Result<u16> {
         let drawn = request::draw(u, self.now, &self.learnt)?;
         let correlation = CorrelationId(u128::from(self.calls.0));
-        let response = self.ask(drawn.listener, drawn.request.clone());
+        let Some(response) = self.answered(drawn.listener, drawn.request.clone()) else {
+            return Ok(0);
+        };
         answer::check(&self.settings, &drawn.request, correlation, &response);
         let after = counters::read(&self.ask(Listener::Main, assertions()));
         counters::check(&self.counts, &after, &drawn, &response);
         self.counts = after;
+        if counters::is_reset(&drawn, &response) {
+            self.streams = Streams::default();
+        }
+        if let Some(call) = self.streams.oldest_of_many() {
+            assert!(self.step(Input::Left { call }).is_empty(), "nobody is left to tell");
+        }
         self.learn(&response);
         self.now = self.now.after(Duration::from_secs(1));
         Ok(response.status)
     }
 
-    /// Steps the plane, twice to see that it decides the same, and takes the one reply.
     fn ask(&mut self, listener: Listener, request: Request) -> Response {
+        self.answered(listener, request).expect("one answer to one request")
+    }
+
+    /// Asks the plane and takes its one answer; signatures are given at once. A fault may leave a request without one,
+    /// and a verification waits for its own.
+    fn answered(&mut self, listener: Listener, request: Request) -> Option<Response> {
         let call = self.calls;
         self.calls = call.next();
         let drawn = Drawn { correlation: CorrelationId(u128::from(call.0)), ..Drawn::default() };
         let arrival = Arrival { listener, request, begun: self.now.mono, drawn };
-        let input = Input::Requested { call, arrival };
+        let mut inputs = vec![Input::Requested { call, arrival }];
+        let mut answers = Vec::new();
+        while let Some(input) = inputs.pop() {
+            for effect in self.step(input) {
+                match effect {
+                    Effect::Reply { call: answered, response, .. } => {
+                        answers.push((answered, response));
+                    }
+                    Effect::Open { call: answered, opening, .. } => {
+                        self.streams.open(answered, &opening);
+                        answers.push((answered, opening.response));
+                    }
+                    Effect::Send { audience, frame } => self.streams.send(&audience, &frame),
+                    Effect::Close => self.streams.close(),
+                    Effect::Cut { call: ended, .. } => {
+                        assert_eq!(ended, call, "a fault ends its own request");
+                    }
+                    Effect::Sign { call, bytes } => inputs.push(streams::signed(call, &bytes)),
+                }
+            }
+        }
+        let (own, late): (Vec<_>, Vec<_>) =
+            answers.into_iter().partition(|(answered, _)| *answered == call);
+        assert!(late.iter().all(|(answered, _)| *answered < call), "an answer names its question");
+        assert!(own.len() <= 1, "one answer to one request");
+        own.into_iter().next().map(|(_, response)| response)
+    }
+
+    /// Steps the plane, twice to see that it decides the same.
+    fn step(&mut self, input: Input) -> Vec<Effect> {
         let plane = core::mem::take(&mut self.plane);
         let twin = plane.clone().step(&self.settings, self.now, input.clone());
         let step = plane.step(&self.settings, self.now, input);
         assert_eq!(step, twin, "the same input in the same state");
-        let Step { state, mut effects } = step;
+        let Step { state, effects } = step;
         self.plane = state;
-        let effect = effects.pop().expect("a request is answered");
-        assert!(effects.is_empty(), "one answer to one request");
-        match effect {
-            Effect::Reply { call: answered, response, .. } => {
-                assert_eq!(answered, call, "an answer names its question");
-                response
-            }
-            Effect::Cut { .. }
-            | Effect::Open { .. }
-            | Effect::Send { .. }
-            | Effect::Close
-            | Effect::Sign { .. } => {
-                panic!("a request is answered")
-            }
-        }
+        effects
     }
 
     fn learn(&mut self, response: &Response) {

@@ -3,6 +3,7 @@
 //! Every choice takes one byte from the front, so that a corpus file can be written by hand:
 //! route, method, credential, body, and one byte of detail, in this order.
 
+use crate::{manifest, route};
 use arbitrary::{Result, Unstructured};
 use meshward_core::{
     plane::{Listener, site},
@@ -11,14 +12,19 @@ use meshward_core::{
     wire::{
         bearer::Credential,
         call::{Call, Sink, Test},
+        event::{ConfigureEvents, InjectEvent, Mode},
         execution::{Callback, Execution, Output, Status},
         grammar::{Checksum, Name, PublicKey, Uuid, base64_text},
         heartbeat::{ConfigureHeartbeat, HeartbeatRequest, NatSummary},
         http::{Body, Headers, Method, Request},
-        json::encode,
+        ingest::RECORDS_MAX,
+        json::{Raw, encode},
         register::RegisterRequest,
+        report::ReportRequest,
         rotation::KeyRotateRequest,
-        snapshot::Snapshot,
+        secret::ConfigureSecrets,
+        session::{Activity, K8sActivity, Phase, SshActivity, TcpActivity, TerminatedBy},
+        snapshot::{Session, Snapshot},
         timestamp::{Spelled, Timestamp},
     },
 };
@@ -42,19 +48,27 @@ pub(crate) struct Learnt {
 }
 
 pub(crate) fn draw(u: &mut Unstructured<'_>, now: Now, learnt: &Learnt) -> Result<Drawn> {
-    let call = call(u)?;
+    let call = route::decode(u.arbitrary()?);
     let method = match u.arbitrary::<u8>()? {
         byte @ 240.. => odd_method(byte),
         _ => call.as_ref().map_or(Method::Get, Call::method),
     };
-    let headers = credential(u)?;
+    let mut headers = credential(u)?;
+    if let Some(Call::Events { .. }) = &call {
+        headers = cursor(u, headers)?;
+    }
     let body = body(u, call.as_ref(), now)?;
+    let headers = match &call {
+        Some(Call::Ingest { .. }) => batch_head(u, headers)?,
+        _ => headers,
+    };
     let path = match &call {
         Some(call) => call.path(),
         None => format!("/{}", printable(u)?),
     };
     let query = match &call {
         Some(Call::ExecOutput { .. }) => learnt.upload_query.clone(),
+        Some(Call::Secret { .. }) => version(u)?,
         _ => None,
     };
     let listener = match &call {
@@ -69,37 +83,29 @@ fn odd_method(byte: u8) -> Method {
         [usize::from(byte % 6)]
 }
 
-fn call(u: &mut Unstructured<'_>) -> Result<Option<Call>> {
-    let byte: u8 = u.arbitrary()?;
-    let node = if byte < 230 { site::NODE_ID } else { "0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0ff" };
-    let (node, execution) = (node.to_owned(), format!("run {}", byte / 21 % 3));
-    let sink = [Sink::Metrics, Sink::Logs, Sink::Audit][usize::from(byte / 21 % 3)];
-    Ok(Some(match byte % 21 {
-        0 => Call::Health,
-        1 => Call::Register,
-        2 => Call::Heartbeat { node },
-        3 => Call::RotateKeys,
-        4 => Call::State { node },
-        5 | 6 => Call::Execution { node, execution },
-        7 => Call::ExecOutput { execution },
-        8 => Call::Test(Test::Bearer),
-        9 => Call::Test(Test::Assertions),
-        10 => Call::Test(Test::LastRequest { endpoint: last_endpoint(byte) }),
-        11 => Call::Test(Test::ConfigureState),
-        12 => Call::Test(Test::ConfigureHeartbeat),
-        13 => Call::Test(Test::Executions),
-        14 => Call::Test(Test::ExecOutput { execution }),
-        15 => Call::Test(Test::Info),
-        16 => Call::Test(Test::Reset),
-        17 => Call::Test(Test::TlsCert),
-        18 => return Ok(None),
-        19 => Call::Reachability { node },
-        _ => Call::Local(sink),
-    }))
+/// The query of a secret, mostly one that names a version.
+fn version(u: &mut Unstructured<'_>) -> Result<Option<String>> {
+    Ok(match u.arbitrary::<u8>()? {
+        0..100 => None,
+        byte @ 100..200 => Some(format!("version={}", byte % 4)),
+        200..220 => Some("version=&version=1".to_owned()),
+        _ => Some(format!("version={}", printable(u)?)),
+    })
 }
 
-fn last_endpoint(byte: u8) -> String {
-    ["register", "heartbeat", "capabilities", "nothing"][usize::from(byte / 21 % 4)].to_owned()
+/// What a batch needs besides its credential, mostly as it should be.
+fn batch_head(u: &mut Unstructured<'_>, headers: Headers) -> Result<Headers> {
+    let sent_at = "X-Service-Sent-At";
+    let good = "2026-01-15T10:30:00.123456789Z";
+    Ok(match u.arbitrary::<u8>()? {
+        0..160 => headers.with(sent_at, good),
+        160..200 => headers.with(sent_at, good).with("content-encoding", "gzip"),
+        200..210 => headers,
+        210..220 => headers.with(sent_at, good).with(sent_at, good),
+        220..230 => headers.with(sent_at, good).with("content-encoding", "br"),
+        230..240 => headers.with("content-encoding", "br"),
+        _ => headers.with(sent_at, &printable(u)?),
+    })
 }
 
 fn credential(u: &mut Unstructured<'_>) -> Result<Headers> {
@@ -111,6 +117,18 @@ fn credential(u: &mut Unstructured<'_>) -> Result<Headers> {
         215..225 => headers.with("authorization", &good).with("authorization", &good),
         225..235 => headers.with("authorization", &good[..good.len() - 1]),
         _ => headers.with("authorization", &printable(u)?),
+    })
+}
+
+/// A cursor, mostly one that is good.
+fn cursor(u: &mut Unstructured<'_>, headers: Headers) -> Result<Headers> {
+    const CURSOR: &str = "last-event-id";
+    Ok(match u.arbitrary::<u8>()? {
+        0 => headers,
+        byte @ 1..200 => headers.with(CURSOR, &(byte - 1).to_string()),
+        200..220 => headers.with(CURSOR, ""),
+        220..240 => headers.with(CURSOR, "1").with(CURSOR, "1"),
+        _ => headers.with(CURSOR, &printable(u)?),
     })
 }
 
@@ -158,19 +176,23 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
             encode(&ConfigureHeartbeat { reconcile: choice & 1 == 1, rotate_keys: choice & 2 == 2 })
         }
         Some(Call::Local(_)) => b"[]".to_vec(),
+        Some(Call::Capabilities { .. }) => encode(&manifest::manifest(choice)),
+        Some(Call::Endpoint { .. }) => encode(&manifest::endpoint(choice, now)),
+        Some(Call::IntegrityViolations { .. }) => encode(&manifest::violations(choice)),
+        Some(Call::Test(Test::ConfigureEndpoint)) => encode(&manifest::ttl(choice)),
+        Some(Call::Test(Test::InjectEvent)) => encode(&event(choice)),
+        Some(Call::Test(Test::ConfigureEvents)) => encode(&ConfigureEvents { mode: mode(choice) }),
+        Some(Call::Ingest { sink, .. }) => batch(choice, *sink),
+        Some(Call::Session { .. }) => encode(&activity(choice)),
+        Some(Call::PutReport { .. }) => encode(&report(choice)),
+        Some(Call::Test(Test::ConfigureSecrets)) => encode(&secrets(choice)),
         Some(
             Call::Health
-            | Call::Capabilities { .. }
-            | Call::Endpoint { .. }
             | Call::State { .. }
             | Call::Reachability { .. }
             | Call::Events { .. }
-            | Call::Session { .. }
             | Call::Secret { .. }
-            | Call::PutReport { .. }
             | Call::DeleteReport { .. }
-            | Call::Ingest { .. }
-            | Call::IntegrityViolations { .. }
             | Call::Release { .. }
             | Call::OpenApi
             | Call::Test(_),
@@ -207,6 +229,20 @@ fn heartbeat(choice: u8, now: Now) -> HeartbeatRequest {
     }
 }
 
+fn event(choice: u8) -> InjectEvent {
+    let payloads = ["", "null", "{ \"b\" : 1.50, \"a\":\"<\" }", "\" \\\" & \"", "[1e400 ,-0]"];
+    InjectEvent {
+        id: format!("evt {choice}"),
+        kind: ["policy_updated", "rotate_keys", "odd <type>"][usize::from(choice % 3)].to_owned(),
+        scope: if choice & 4 == 4 { "node".to_owned() } else { String::new() },
+        payload: Raw::parse(payloads[usize::from(choice % 5)]),
+    }
+}
+
+fn mode(choice: u8) -> Mode {
+    if choice & 1 == 1 { Mode::Descoped } else { Mode::Streaming }
+}
+
 fn callback(choice: u8) -> Callback {
     let status = Status::ALL[usize::from(choice % 5)];
     let output = Output {
@@ -221,6 +257,24 @@ fn callback(choice: u8) -> Callback {
     }
 }
 
+fn batch(choice: u8, sink: Sink) -> Vec<u8> {
+    let record = match sink {
+        Sink::Metrics => {
+            r#"{"group":"agent_stats","name":"n","value":1e2,"labels":{"":"a"},"timestamp":"2026-01-15T10:30:00Z"}"#
+        }
+        Sink::Logs => r#"{"severity":"err","message":"m","timestamp":"2026-01-15T10:30:00Z"}"#,
+        Sink::Audit => {
+            r#"{"source":"k8s","action":"get","outcome":"ok","timestamp":"2026-01-15T10:30:00Z"}"#
+        }
+    };
+    let count = if choice == 255 { RECORDS_MAX + 1 } else { usize::from(choice % 4) };
+    let records = vec![record; count];
+    match sink {
+        Sink::Metrics => format!("[{}]", records.join(",")).into_bytes(),
+        Sink::Logs | Sink::Audit => records.join("\r\n\n").into_bytes(),
+    }
+}
+
 fn snapshot(choice: u8, now: Now) -> Snapshot {
     let until = now.after(core::time::Duration::from_secs(u64::from(choice)));
     let entry = |name: u8| Execution {
@@ -232,7 +286,46 @@ fn snapshot(choice: u8, now: Now) -> Snapshot {
         expires_at: Some(Spelled::from(Timestamp::from(until.wall))),
         ..Execution::default()
     };
-    Snapshot { executions: (0..choice % 3).map(entry).collect(), ..Snapshot::default() }
+    let session = |name: u8| Session {
+        session_id: Name(format!("session-{name}")),
+        expires_at: Some(Spelled::from(Timestamp::from(until.wall))),
+        ..Session::default()
+    };
+    Snapshot {
+        executions: (0..choice % 3).map(entry).collect(),
+        sessions: Some((0..choice % 3).map(session).collect()),
+        ..Snapshot::default()
+    }
+}
+
+fn activity(choice: u8) -> Activity {
+    let command = "c".repeat(usize::from(choice) * 5);
+    let ssh = SshActivity { command, exit_code: Some(i64::from(choice)), ..Default::default() };
+    let k8s = K8sActivity { verb: "get".to_owned(), ..K8sActivity::default() };
+    let ended = TcpActivity {
+        bytes_in: Some(u64::from(choice)),
+        terminated_by: Some(TerminatedBy::ALL[usize::from(choice % 4)]),
+        ..TcpActivity::of(Phase::SessionEnded)
+    };
+    Activity {
+        ssh: (choice.is_multiple_of(4)).then_some(ssh),
+        k8s: (choice % 4 == 1 || choice == 255).then_some(k8s),
+        tcp: (choice % 4 > 1).then_some(ended),
+    }
+}
+
+fn report(choice: u8) -> ReportRequest {
+    let value = "v".repeat(usize::from(choice) * 17);
+    let workload_tag = if choice & 1 == 1 { "web".to_owned() } else { String::new() };
+    ReportRequest { value: (choice != 254).then_some(value), workload_tag }
+}
+
+fn secrets(choice: u8) -> ConfigureSecrets {
+    ConfigureSecrets {
+        current_version: i64::from(choice % 4),
+        rate_limit_next: i64::from(choice / 4 % 4) - 1,
+        retry_after_seconds: i64::from(choice / 16),
+    }
 }
 
 fn raw<'u>(u: &mut Unstructured<'u>) -> Result<&'u [u8]> {

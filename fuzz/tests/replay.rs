@@ -72,7 +72,8 @@ fn the_corpus_of_the_plane_meets_every_status_it_serves() {
         .into_iter()
         .flat_map(|file| plane_statuses(&fs::read(corpus.join(file)).unwrap()))
         .collect();
-    let served = [200, 201, 204, 400, 401, 403, 404, 405, 409, 413, 422, 500, 503];
+    let served =
+        [200, 201, 202, 204, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 501, 503];
     assert_eq!(met, BTreeSet::from(served));
 }
 
@@ -82,6 +83,32 @@ fn the_corpus_of_the_plane_tells_these_stories() {
         |file: &str| plane_statuses(&fs::read(folder("corpus/plane_http").join(file)).unwrap());
     // No rotation pending, armed by the operator, completed, replayed twice, armed, replayed, completed.
     assert_eq!(statuses("rotation"), [409, 204, 200, 200, 200, 200, 204, 200, 200]);
+    // Opened, two events, replays, descoped, refused twice, an event, restored, a replay, two bad cursors, an event,
+    // reset, a replay of nothing, an event.
+    let events =
+        [200, 204, 204, 200, 200, 204, 501, 501, 204, 204, 200, 400, 400, 204, 204, 200, 204];
+    assert_eq!(statuses("events"), events);
     // Acknowledged, started, declared, too large, uploaded, uploaded again, read, ended.
     assert_eq!(statuses("declare-and-upload"), [200, 200, 200, 413, 200, 409, 200, 200],);
+    // Manifests: first, again, another, without a version, a hook twice. Endpoints around a TTL, one without a time, two
+    // TTLs out of range. Batches of three, none, as many as may be and one more.
+    let manifests = [200, 200, 200, 400, 400, 200, 204, 200, 400, 400, 400, 200, 400, 200, 400];
+    assert_eq!(statuses("manifests"), manifests);
+    // Plain, gzip, no record, too many, no time, two times, an encoding, encoding before time, over the cap, broken.
+    let batches = [202, 202, 400, 413, 400, 400, 415, 415, 413, 400, 401, 200];
+    assert_eq!(statuses("batches"), batches.repeat(3));
+    // Never seen, configured, the three kinds with an empty command between, unknown, elsewhere, over the cap, revoked.
+    let sessions = [404, 204, 204, 400, 204, 204, 404, 403, 400, 204, 409, 409];
+    assert_eq!(statuses("sessions"), sessions);
+    // Four seconds: three rows in time, one too late, and no other end by a snapshot without the session.
+    assert_eq!(statuses("sessions-expire"), [204, 204, 204, 204, 409, 204, 409]);
+    // The current version, the first, one beyond, none; then two refusals, the third version, an empty one, no number.
+    let secrets = [200, 200, 404, 400, 204, 429, 429, 200, 200, 200, 400];
+    assert_eq!(statuses("secrets"), secrets);
+    // Nothing to delete, stored twice, too long, no value, deleted, gone, stored, forgotten by a snapshot, over the cap.
+    let reports = [404, 200, 200, 400, 400, 204, 404, 200, 204, 404, 413, 400];
+    assert_eq!(statuses("reports"), reports);
+    // The two releases and a third: the file of each, the bundle of each, another asset; then three methods.
+    let releases = [200, 200, 404, 200, 200, 404, 404, 404, 404, 200, 200, 405];
+    assert_eq!(statuses("releases"), releases);
 }

@@ -103,10 +103,7 @@ impl Performer {
     fn send(&self, call: CallId, request: Request, timeout: std::time::Duration) {
         let (client, facts) = (self.client.clone(), self.facts.clone());
         tokio::spawn(async move {
-            let (answer, cause) = client.send(request, timeout).await;
-            if let Some(cause) = cause {
-                debug!(?call, cause, "call failed");
-            }
+            let answer = client.send(request, timeout).await;
             // A closed inbox means that the agent has ended and wants no answer.
             let _ = facts.send(Input::Answered { call, answer, jitter: chance::jitter() }).await;
         });

@@ -93,17 +93,17 @@ async fn failure(reply: Vec<u8>, timeout: Duration) -> (Failure, String) {
     failed(client.send(get("/x"), timeout).await)
 }
 
-fn failed(answer: (Answer, Option<String>)) -> (Failure, String) {
+fn failed(answer: Answer) -> (Failure, String) {
     match answer {
-        (Answer::Failed(failure), Some(cause)) => (failure, cause),
-        (answer, cause) => panic!("{answer:?} {cause:?}"),
+        Answer::Failed(lost) => (lost.failure, lost.cause),
+        Answer::Responded(response) => panic!("{response:?}"),
     }
 }
 
-fn responded(answer: (Answer, Option<String>)) -> Response {
+fn responded(answer: Answer) -> Response {
     match answer {
-        (Answer::Responded(response), None) => response,
-        (answer, cause) => panic!("{answer:?} {cause:?}"),
+        Answer::Responded(response) => response,
+        Answer::Failed(lost) => panic!("{lost:?}"),
     }
 }
 

@@ -180,30 +180,74 @@ async fn a_head_that_is_too_long_or_never_ends_is_ended() {
 }
 
 #[tokio::test]
-async fn one_connection_too_many_is_closed_at_once_and_a_place_is_free_again_later() {
+async fn a_probe_is_answered_while_idle_connections_take_every_place() {
     let (_folder, _listeners, address) = health_echo().await;
     let mut held = Vec::new();
-    for _ in 0..64 {
+    for _ in 0..80 {
         held.push(TcpStream::connect(address).await.unwrap());
     }
-    let request = b"GET / HTTP/1.1\r\nhost: h\r\n\r\n";
-    let mut excess = TcpStream::connect(address).await.unwrap();
+    let answer = over_tcp(address, b"GET /healthz HTTP/1.1\r\nhost: h\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    let mut byte = [0; 1];
+    let read = tokio::time::timeout(Duration::from_secs(4), held[0].read(&mut byte)).await;
+    assert!(matches!(read, Ok(Ok(0) | Err(_))), "the oldest is not closed: {read:?}");
+}
+
+#[tokio::test]
+async fn one_connection_too_many_on_the_socket_is_closed_and_a_place_is_free_again_later() {
+    let (_folder, place) = place();
+    let _listeners = open(&place).await.unwrap();
+    let mut held = Vec::new();
+    for _ in 0..1024 {
+        held.push(UnixStream::connect(&place.socket).await.unwrap());
+    }
+    let mut excess = UnixStream::connect(&place.socket).await.unwrap();
     let mut byte = [0; 1];
     let read = tokio::time::timeout(Duration::from_secs(4), excess.read(&mut byte)).await;
     assert!(matches!(read, Ok(Ok(0) | Err(_))), "the excess is not closed: {read:?}");
     drop(held);
     let begun = Instant::now();
     loop {
-        let mut stream = TcpStream::connect(address).await.unwrap();
+        let mut stream = UnixStream::connect(&place.socket).await.unwrap();
         let mut text = Vec::new();
         // The places are given back one by one.
-        drop(stream.write_all(request).await);
+        drop(stream.write_all(b"GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n").await);
         drop(stream.read_to_end(&mut text).await);
         if text.starts_with(b"HTTP/1.1 200 OK") {
             break;
         }
         assert!(begun.elapsed() < LONG);
     }
+}
+
+/// The resident memory of this process, in MiB.
+fn resident() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+}
+
+#[tokio::test]
+async fn clients_that_read_nothing_share_a_bounded_memory() {
+    let (_folder, place) = place();
+    let large = |_: &Asked| Response { body: vec![b'x'; 1 << 20], ..Response::empty(200) };
+    let _listeners = local::listen(&place, core(large)).await.unwrap();
+    let before = resident();
+    let mut silent = Vec::new();
+    for _ in 0..400 {
+        let mut stream = UnixStream::connect(&place.socket).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
+        silent.push(stream);
+    }
+    let mut refused = 0;
+    for stream in &mut silent {
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).await.unwrap();
+        refused += usize::from(&first == b"HTTP/1.1 503");
+    }
+    assert!((1..400).contains(&refused), "{refused} are told that the agent is busy");
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 200, "{grown} MiB for clients that read nothing");
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ fn identity() -> Identity {
         file: IdentityFile {
             node_id: node.to_string(),
             mesh_ip: "10.0.0.7".into(),
-            signing_public_key: "signing".into(),
+            signing_public_key: "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=".into(),
             signing_key_id: "key".into(),
             domain_mesh_cidr: "10.0.0.0/24".into(),
             last_rotation: None,

@@ -280,7 +280,9 @@ impl World {
                 let response = codec::response(&bytes).expect("the codec reads what it wrote");
                 self.answer(caller, Answer::Responded(response));
             }
-            Message::TimedOut { caller } => self.answer(caller, Answer::Failed(Failure::TimedOut)),
+            Message::TimedOut { caller } => {
+                self.answer(caller, Answer::Failed(Failure::TimedOut.into()))
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the agent is told and what it orders: the whole interface between its decisions and the shell.
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
-use core::time::Duration;
+use core::{fmt, time::Duration};
 
 use thiserror::Error;
 
@@ -13,7 +13,7 @@ use crate::{
     wire::{
         grammar::{Checksum, PublicKey, Uuid},
         http::{Request, Response},
-        identity::{Files, Identity, IdentityFile},
+        identity::{Files, Identity, IdentityFile, Unusable},
         problem::Code,
     },
 };
@@ -212,7 +212,29 @@ impl Order {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Responded(Response),
-    Failed(Failure),
+    Failed(Lost),
+}
+
+/// A call without a response: the kind of its failure, and the cause in words, which may be empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    pub failure: Failure,
+    pub cause: String,
+}
+
+impl From<Failure> for Lost {
+    fn from(failure: Failure) -> Self {
+        Self { failure, cause: String::new() }
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.cause.as_str() {
+            "" => fmt::Display::fmt(&self.failure, f),
+            cause => write!(f, "{}: {cause}", self.failure),
+        }
+    }
 }
 
 /// Why a call has no response.
@@ -263,8 +285,8 @@ pub struct Captured {
     pub cut: bool,
 }
 
-impl core::fmt::Debug for Captured {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for Captured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes{}", self.bytes.len(), if self.cut { ", cut" } else { "" })
     }
 }
@@ -295,7 +317,7 @@ pub enum Exit {
     GaveUp { after: Duration, reason: String },
     /// A 201 that holds no usable identity.
     #[error("the registration was accepted but the answer is unusable: {reason}")]
-    Unusable { reason: &'static str },
+    Unusable { reason: Unusable },
 }
 
 /// What a registration lacks.

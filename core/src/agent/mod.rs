@@ -13,6 +13,7 @@ pub mod pull;
 pub mod readiness;
 pub mod register;
 pub mod rotation;
+mod scrub;
 pub mod standing;
 pub mod verdict;
 pub mod view;
@@ -25,8 +26,8 @@ use core::time::Duration;
 
 pub use facts::{
     ActionSettings, Answer, Captured, Cause, Door, Effect, Ending, Exit, Failure, Gathered, Input,
-    Memory, Order, OrderKind, Purpose, Run, Settings, StagedFile, Stored, TokenFile, TokenSources,
-    Unprepared,
+    Lost, Memory, Order, OrderKind, Purpose, Run, Settings, StagedFile, Stored, TokenFile,
+    TokenSources, Unprepared,
 };
 pub use notice::{Level, Notice};
 

@@ -19,22 +19,40 @@ pub struct Notice {
     pub text: String,
 }
 
+/// The longest notice, in characters; what a peer sent may stand in one.
+pub const TEXT_MAX: usize = 2048;
+
 impl Notice {
     pub fn error(text: impl Into<String>) -> Self {
-        Self { level: Level::Error, text: text.into() }
+        Self::of(Level::Error, text)
     }
 
     pub fn warn(text: impl Into<String>) -> Self {
-        Self { level: Level::Warn, text: text.into() }
+        Self::of(Level::Warn, text)
     }
 
     pub fn info(text: impl Into<String>) -> Self {
-        Self { level: Level::Info, text: text.into() }
+        Self::of(Level::Info, text)
     }
 
     pub fn debug(text: impl Into<String>) -> Self {
-        Self { level: Level::Debug, text: text.into() }
+        Self::of(Level::Debug, text)
     }
+
+    /// One line, whatever the text holds.
+    fn of(level: Level, text: impl Into<String>) -> Self {
+        Self { level, text: one_line(text.into()) }
+    }
+}
+
+/// Control characters would let a peer write lines of its own, and a long text would drown the others.
+pub fn one_line(text: String) -> String {
+    let sound = text.len() <= TEXT_MAX && !text.contains(char::is_control);
+    if sound {
+        return text;
+    }
+    let legible = |one: char| if one.is_control() { char::REPLACEMENT_CHARACTER } else { one };
+    text.chars().map(legible).take(TEXT_MAX).collect()
 }
 
 impl fmt::Display for Notice {

@@ -32,7 +32,7 @@ use crate::{
     time::{Mono, Now},
     wire::{
         grammar::{PublicKey, Uuid},
-        identity::Identity,
+        identity::{Corrupt, Identity, Unusable},
         register::RegisterRequest,
     },
 };
@@ -52,7 +52,10 @@ pub const TOKEN_MAX: usize = 512;
 pub enum Registration {
     #[default]
     Fresh,
-    Gathering,
+    Gathering {
+        /// Why the files that are there make no identity.
+        corrupt: Option<Corrupt>,
+    },
     MakingKey(Box<Draft>),
     Posting(Box<Attempt>),
     Waiting {
@@ -126,9 +129,11 @@ impl Registration {
     pub fn step(self, window: Duration, now: Now, input: Input) -> Step<Self, Effect> {
         match (self, input) {
             (Self::Fresh, Input::Restarted(memory)) => restart(&memory),
-            (Self::Gathering, Input::Gathered(gathered)) => gathered_all(*gathered),
+            (Self::Gathering { corrupt }, Input::Gathered(gathered)) => {
+                gathered_all(*gathered, corrupt)
+            }
             (Self::MakingKey(draft), Input::KeyMade(key)) => begin(*draft, key, now),
-            (Self::Gathering | Self::MakingKey(_), Input::KeyFailed(reason)) => {
+            (Self::Gathering { .. } | Self::MakingKey(_), Input::KeyFailed(reason)) => {
                 over(Exit::Unprepared(Unprepared::Key(reason)))
             }
             (Self::Posting(attempt), Input::Answered { verdict, jitter }) => {
@@ -170,9 +175,24 @@ impl Registration {
             Self::Waiting { due, .. } => Some(*due),
             Self::Persisting { due, .. } => *due,
             Self::Fresh
-            | Self::Gathering
+            | Self::Gathering { .. }
             | Self::MakingKey(_)
             | Self::Posting(_)
+            | Self::Done
+            | Self::Over => None,
+        }
+    }
+
+    /// The bootstrap token that is being spent.
+    pub fn token(&self) -> Option<&Secret<String>> {
+        match self {
+            Self::Posting(attempt) | Self::Waiting { attempt, .. } => {
+                Some(&attempt.request.bootstrap_token)
+            }
+            Self::Fresh
+            | Self::Gathering { .. }
+            | Self::MakingKey(_)
+            | Self::Persisting { .. }
             | Self::Done
             | Self::Over => None,
         }
@@ -186,40 +206,63 @@ impl Registration {
 
 fn restart(memory: &Memory) -> Step<Registration, Effect> {
     let loaded = Identity::load(&memory.files);
-    let gathering = Step::to(Registration::Gathering);
+    let gathering = Step::to(Registration::Gathering { corrupt: None });
     match loaded {
         Ok(Some(identity)) => Step::to(Registration::Done).emit(Effect::Arm(Box::new(identity))),
         Ok(None) if memory.staged == StagedFile::Missing => gathering.emit(Effect::Gather),
         Ok(None) => gathering.emit(Effect::Store(Order::Discard)).emit(Effect::Gather),
-        Err(corrupt) => gathering
-            .emit(Effect::Tell(Notice::warn(format!(
-                "the identity on disk is corrupt ({corrupt}); its files are moved aside and this node registers afresh"
-            ))))
-            .emit(Effect::Store(Order::SetAside))
-            .emit(Effect::Gather),
+        // What a person may still mend is moved aside only once a fresh registration is possible.
+        Err(corrupt) => {
+            Step::to(Registration::Gathering { corrupt: Some(corrupt) }).emit(Effect::Gather)
+        }
     }
 }
 
-fn gathered_all(gathered: Gathered) -> Step<Registration, Effect> {
-    let (bootstrap_token, token_in_file) = match choose(gathered.token) {
-        Ok(chosen) => chosen,
-        Err(lacking) => return over(Exit::Unprepared(lacking)),
-    };
+fn gathered_all(gathered: Gathered, corrupt: Option<Corrupt>) -> Step<Registration, Effect> {
+    match (draft(gathered), corrupt) {
+        (Ok(draft), None) => make_key(draft, []),
+        (Ok(draft), Some(corrupt)) => {
+            let told = Notice::warn(format!(
+                "the identity on disk is corrupt ({corrupt}); its files are moved into a folder corrupt-<time> beside \
+                 them, and this node registers afresh"
+            ));
+            make_key(draft, [Effect::Tell(told), Effect::Store(Order::SetAside)])
+        }
+        (Err(lacking), None) => over(Exit::Unprepared(lacking)),
+        (Err(lacking), Some(corrupt)) => {
+            let told = Notice::error(format!(
+                "the identity on disk is corrupt ({corrupt}) and left as it is: mend it, or bring what a fresh \
+                 registration needs"
+            ));
+            Step::to(Registration::Over)
+                .emit(Effect::Tell(told))
+                .emit(Effect::Exit(Exit::Unprepared(lacking)))
+        }
+    }
+}
+
+fn make_key(draft: Draft, before: impl IntoIterator<Item = Effect>) -> Step<Registration, Effect> {
+    Step::to(Registration::MakingKey(Box::new(draft)))
+        .emit_all(before)
+        .emit(Effect::Store(Order::MakeKey))
+}
+
+fn draft(gathered: Gathered) -> Result<Draft, Unprepared> {
+    let (bootstrap_token, token_in_file) = choose(gathered.token)?;
     if gathered.project_id.is_empty() {
-        return over(Exit::Unprepared(Unprepared::ProjectId));
+        return Err(Unprepared::ProjectId);
     }
     if gathered.resource_handle.is_empty() {
-        return over(Exit::Unprepared(Unprepared::ResourceHandle));
+        return Err(Unprepared::ResourceHandle);
     }
-    let draft = Draft {
+    Ok(Draft {
         project_id: gathered.project_id,
         resource_handle: gathered.resource_handle,
         requested_resource_id: Some(gathered.requested_resource_id).filter(|id| !id.is_empty()),
         bootstrap_token,
         token_in_file,
         nonce: gathered.nonce,
-    };
-    Step::to(Registration::MakingKey(Box::new(draft))).emit(Effect::Store(Order::MakeKey))
+    })
 }
 
 /// The first non-empty source: direct value, file, environment, metadata; and whether it is the file.
@@ -277,19 +320,15 @@ fn answered(
 ) -> Step<Registration, Effect> {
     match verdict {
         Registered::Accepted(answer) => match Identity::registered(answer) {
-            Some(identity) => {
+            Ok(identity) => {
                 let token_in_file = attempt.token_in_file;
                 persist(Box::new(Admission { identity, token_in_file }), 0)
             }
-            None => over(Exit::Unusable {
-                reason: "nsk is not base64 of 32 bytes or node_id is no canonical UUID",
-            }),
+            Err(reason) => over(Exit::Unusable { reason }),
         },
         Registered::Retry(trouble) => wait(attempt, trouble, window),
         Registered::Stop { status, code, reason } => over(Exit::Refused { status, code, reason }),
-        Registered::Unusable => {
-            over(Exit::Unusable { reason: "it is not the JSON of a registration" })
-        }
+        Registered::Unusable => over(Exit::Unusable { reason: Unusable::Json }),
     }
 }
 

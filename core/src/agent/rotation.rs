@@ -203,9 +203,10 @@ impl Rotation {
             Phase::Leaving { .. } if cool || source == Source::Event => {
                 self.to(Phase::Staging { failures: 0 }).emit(Effect::Discard).emit(Effect::Stage)
             }
-            Phase::Idle
-            | Phase::Leaving { .. }
-            | Phase::Staging { .. }
+            Phase::Idle | Phase::Leaving { .. } => Step::to(self).emit(Effect::Tell(Notice::debug(
+                "the heartbeat asks for a rotation within five minutes of the last one: not yet",
+            ))),
+            Phase::Staging { .. }
             | Phase::Unstaged { .. }
             | Phase::Posting { .. }
             | Phase::Waiting { .. }

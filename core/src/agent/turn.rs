@@ -6,7 +6,7 @@ use core::{mem, time::Duration};
 use super::{
     Agent, Answer, DRAIN_MAX, Door, Effect, Ending, Exit, Life, Memory, OrderKind, Purpose,
     Question, Settings, StagedFile, Standing, Stored, execution, facts::Order, heartbeat, local,
-    post, pull, register, rotation, verdict,
+    post, pull, register, rotation, scrub::Scrub, verdict,
 };
 use crate::{
     backoff::Jitter,
@@ -89,17 +89,24 @@ impl<'s> Turn<'s> {
         }
     }
 
+    /// Nothing that is told of an answer holds a secret, whatever the answer holds.
     pub(super) fn answered(&mut self, call: CallId, answer: Answer, jitter: Jitter) {
+        let scrub = Scrub::of(self.agent.registration.token(), self.agent.identity.as_ref());
+        self.judged(call, answer, jitter);
+        scrub.effects(&mut self.effects);
+    }
+
+    fn judged(&mut self, call: CallId, answer: Answer, jitter: Jitter) {
         match self.agent.asked.remove(&call) {
             Some(Question::Callback { execution, status }) => {
                 let verdict = verdict::callback(answer);
                 self.dispatch(execution::Input::Answered { execution, status, verdict });
             }
             Some(Question::Heartbeat) => {
-                self.heartbeat(heartbeat::Input::Answered(verdict::fetch(answer)))
+                self.heartbeat(heartbeat::Input::Answered(verdict::fetch(&answer)))
             }
             Some(Question::Pull) => {
-                self.pull(pull::Input::Answered(Box::new(verdict::fetch(answer))))
+                self.pull(pull::Input::Answered(Box::new(verdict::pull(&answer))))
             }
             Some(Question::Register) => {
                 let verdict = Box::new(verdict::register(answer, self.now.wall));

@@ -19,6 +19,7 @@ use crate::{
         register::RegisterResponse,
         retry_after,
         rotation::Receipt,
+        snapshot::{self, Snapshot},
     },
 };
 
@@ -156,7 +157,7 @@ pub fn callback(answer: Answer) -> Called {
 }
 
 /// Reads the answer to a heartbeat or a pull.
-pub fn fetch<T: for<'t> Deserialize<'t>>(answer: Answer) -> Fetched<T> {
+pub fn fetch<T: for<'t> Deserialize<'t>>(answer: &Answer) -> Fetched<T> {
     let response = match answer {
         Answer::Failed(failure) => return Fetched::Failed(format!("{failure}")),
         Answer::Responded(response) => response,
@@ -167,10 +168,26 @@ pub fn fetch<T: for<'t> Deserialize<'t>>(answer: Answer) -> Fetched<T> {
             Err(fault) => Fetched::Failed(format!("the answer is unusable: {fault}")),
         };
     }
-    match (response.status, problem::read(&response).code) {
-        (401, _) => Fetched::Unauthorized(told(&response)),
-        (400, Some(Code::ClockSkew)) => Fetched::ClockSkew(told(&response)),
-        _ => Fetched::Failed(told(&response)),
+    match (response.status, problem::read(response).code) {
+        (401, _) => Fetched::Unauthorized(told(response)),
+        (400, Some(Code::ClockSkew)) => Fetched::ClockSkew(told(response)),
+        _ => Fetched::Failed(told(response)),
+    }
+}
+
+/// Reads the answer to a pull; what is known is not wiped by an object that is no snapshot.
+pub fn pull(answer: &Answer) -> Fetched<Snapshot> {
+    let fetched = fetch(answer);
+    match (&fetched, answer) {
+        (Fetched::Got(snapshot), Answer::Responded(response))
+            if *snapshot == Snapshot::default() && !snapshot::is_one(&response.body) =>
+        {
+            Fetched::Failed("the answer is unusable: it is no state snapshot".into())
+        }
+        (
+            Fetched::Got(_) | Fetched::Unauthorized(_) | Fetched::ClockSkew(_) | Fetched::Failed(_),
+            Answer::Responded(_) | Answer::Failed(_),
+        ) => fetched,
     }
 }
 

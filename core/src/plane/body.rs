@@ -3,8 +3,8 @@
 //! Specification: "Limits"; `decisions.md` section 7 (Body cap where none is named; gzip).
 
 use super::{
-    Listener, Plane, Settings, admit, endpoint, ingest, integrity, register, route, serve, session,
-    upload::Token,
+    Listener, Plane, Settings, admit, endpoint, ingest, integrity, register, reports, route, serve,
+    session, upload::Token,
 };
 use crate::{
     ids::ExecutionId,
@@ -19,29 +19,46 @@ use crate::{
 /// The longest body where the specification names no cap, in bytes.
 const BODY_MAX: usize = 16 << 20;
 
+/// How a body is read that a test or a co-located program sends.
+const INFLATING: BodyRule = BodyRule::inflating(BODY_MAX, BODY_MAX);
+
 /// How the body of a request is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyRule {
-    /// The longest body, in bytes, after inflating where that applies; one byte more makes it oversized.
+    /// The longest body as it is sent, in bytes; one byte more makes it oversized.
     pub cap: usize,
-    /// Whether a body announced as gzip is inflated.
-    pub inflate: bool,
+    /// The longest body after inflating, in bytes; `None` where a body announced as gzip is taken as it is sent.
+    pub inflated_cap: Option<usize>,
 }
 
 impl BodyRule {
-    const fn plain(cap: usize) -> Self {
-        Self { cap, inflate: false }
+    /// Nothing is read.
+    pub const UNREAD: Self = Self::plain(0);
+
+    /// Taken as it is sent.
+    pub const fn plain(cap: usize) -> Self {
+        Self { cap, inflated_cap: None }
+    }
+
+    /// Inflated where it is announced as gzip.
+    pub const fn inflating(cap: usize, inflated_cap: usize) -> Self {
+        Self { cap, inflated_cap: Some(inflated_cap) }
     }
 }
 
-/// Tells from the head alone how the body is to be read; a request that the bearer gate refuses is not read at all.
-pub fn body_rule(_settings: &Settings, listener: Listener, head: &Request) -> BodyRule {
+/// Tells from the head alone how the body is to be read; a request that is refused for its head is not read at all.
+pub fn body_rule(settings: &Settings, listener: Listener, head: &Request) -> BodyRule {
     if admit::admit(listener, &head.path, &head.headers).is_err() {
-        return BodyRule::plain(0);
+        return BodyRule::UNREAD;
     }
     match route::route(listener, head.method, &head.path) {
+        Ok(Call::Ingest { .. }) if ingest::judge_head(settings, &head.headers).is_err() => {
+            BodyRule::UNREAD
+        }
+        Ok(Call::Local(_)) if admit::admit_local(&head.headers).is_err() => BodyRule::UNREAD,
+        Ok(Call::PutReport { key, .. }) if reports::key(&key).is_err() => BodyRule::UNREAD,
         Ok(call) => rule(&call),
-        Err(_) => BodyRule::plain(0),
+        Err(_) => BodyRule::UNREAD,
     }
 }
 
@@ -58,7 +75,7 @@ fn rule(call: &Call) -> BodyRule {
             BodyRule::plain(BODY_MAX)
         }
         Call::Ingest { .. } => ingest::BODY_RULE,
-        Call::Local(_) => BodyRule { cap: BODY_MAX, inflate: true },
+        Call::Local(_) => INFLATING,
         Call::Test(test) => test_rule(test),
         Call::Health
         | Call::State { .. }
@@ -67,7 +84,7 @@ fn rule(call: &Call) -> BodyRule {
         | Call::Secret { .. }
         | Call::DeleteReport { .. }
         | Call::Release { .. }
-        | Call::OpenApi => BodyRule::plain(0),
+        | Call::OpenApi => BodyRule::UNREAD,
     }
 }
 
@@ -80,7 +97,7 @@ const fn test_rule(test: &Test) -> BodyRule {
         | Test::ConfigureSecrets
         | Test::InjectEvent
         | Test::Verify
-        | Test::AddFault => BodyRule { cap: BODY_MAX, inflate: true },
+        | Test::AddFault => INFLATING,
         Test::Bearer
         | Test::Assertions
         | Test::LastRequest { .. }
@@ -94,7 +111,7 @@ const fn test_rule(test: &Test) -> BodyRule {
         | Test::Info
         | Test::Reset
         | Test::TlsCert
-        | Test::Ui => BodyRule::plain(0),
+        | Test::Ui => BodyRule::UNREAD,
     }
 }
 

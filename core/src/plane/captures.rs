@@ -79,7 +79,10 @@ impl Captures {
         match body {
             Body::Whole(mut bytes) => {
                 let truncated = bytes.len() > CAPTURE_MAX;
-                bytes.truncate(CAPTURE_MAX);
+                if truncated {
+                    bytes.truncate(CAPTURE_MAX);
+                    bytes.shrink_to_fit();
+                }
                 self.0.insert(endpoint, Capture { bytes, truncated });
             }
             Body::Oversized | Body::Unreadable => {}

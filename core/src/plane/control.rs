@@ -2,18 +2,21 @@
 //!
 //! Specification: "Fixture control routes" and "Fixture local-endpoint handlers"; `decisions.md` sections 6 and 7.
 
+use alloc::boxed::Box;
+
 use super::{
     Plane, admit,
     captures::Endpoint,
     counters::Counter,
-    executions, heartbeat,
+    executions, heartbeat, origin,
     refusal::Denial,
     serve::{self, Answered, Asked, Order, Ordered},
-    site, snapshot,
+    session, site, snapshot,
 };
 use crate::{
     ids::ExecutionId,
     step::Step,
+    time::Now,
     wire::{
         bearer::Credential,
         call::{Sink, Test},
@@ -21,11 +24,15 @@ use crate::{
         heartbeat::ConfigureHeartbeat,
         http::{Body, Response},
         json,
+        snapshot::Snapshot,
     },
 };
 
 impl Plane {
     pub(super) fn control(self, test: Test, asked: Asked<'_>) -> Ordered {
+        if let Err(refusal) = origin::admit(test.method(), &asked.head.headers) {
+            return Step::to(self).emit(Order::Answer(Err(refusal.into())));
+        }
         serve::plainly(match test {
             Test::InjectEvent => return self.inject_event(asked),
             Test::ConfigureEvents => return self.configure_events(asked),
@@ -50,7 +57,7 @@ impl Plane {
             }
             Test::Info => self.tell(|_| Ok(info(&asked))),
             Test::TlsCert => self.tell(|_| Ok(tls_certificate(&asked))),
-            Test::Ui => self.tell(|_| serve::ui(&asked)),
+            Test::Ui => self.tell(|_| Ok(serve::page(&asked))),
         })
     }
 
@@ -84,12 +91,26 @@ impl Plane {
             Ok(snapshot) => snapshot,
             Err(refusal) => return Step::to(self).emit(Err(refusal.into())),
         };
+        let deadlines = session::deadlines(&snapshot);
         let Step { state, effects } =
-            self.desired.step(asked.now, snapshot::Input::Configured(snapshot));
+            self.sessions.step(asked.now, session::Input::Configured(deadlines));
+        self.sessions = state;
+        match effects.into_iter().next() {
+            Some(session::Effect::Refuse(refusal)) => Step::to(self).emit(Err(refusal.into())),
+            Some(session::Effect::Accept) | None => self.replace_state(asked.now, snapshot),
+        }
+    }
+
+    fn replace_state(mut self, now: Now, snapshot: Snapshot) -> Answered {
+        let Step { state, effects } =
+            self.desired.step(now, snapshot::Input::Configured(Box::new(snapshot)));
         self.desired = state;
-        for snapshot::Effect::Seed(seeds) in effects {
-            let input = executions::Input::Seeded(seeds);
-            self.executions = self.executions.step(asked.now, input).state;
+        self.pulled = None;
+        for effect in effects {
+            if let snapshot::Effect::Seed(seeds) = effect {
+                let input = executions::Input::Seeded(seeds);
+                self.executions = self.executions.step(now, input).state;
+            }
         }
         Step::to(self).emit(Ok(Response::empty(204)))
     }

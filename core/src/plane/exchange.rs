@@ -149,7 +149,7 @@ impl Plane {
 
     fn ask(self, exchange: &mut Exchange<'_>, arrival: Arrival) -> Step<Self, Effect> {
         let seen = exchange.answer.clock(exchange.now);
-        let Step { state, effects } = self.ordered(exchange.settings, seen, arrival);
+        let Step { state, effects } = self.ordered(exchange, seen, arrival);
         effects.into_iter().fold(Step::to(state), |step, order| {
             let Step { state, effects } = step.state.carry(exchange, order);
             Step { state, effects: step.effects }.emit_all(effects)
@@ -157,14 +157,22 @@ impl Plane {
     }
 
     /// The gate comes before routing: without a good bearer nothing else is looked at.
-    fn ordered(mut self, settings: &Settings, now: Now, arrival: Arrival) -> Step<Self, Order> {
-        let Arrival { listener, request, drawn, .. } = arrival;
-        if let Err(refusal) = admit::admit(listener, &request.path, &request.headers) {
+    fn ordered(
+        mut self,
+        exchange: &Exchange<'_>,
+        seen: Now,
+        arrival: Arrival,
+    ) -> Step<Self, Order> {
+        let (listener, head) = (arrival.listener, &arrival.request);
+        if let Err(refusal) = admit::admit(listener, &head.path, &head.headers) {
             self.counters.count(Counter::Unauthorized);
             return Step::to(self).emit(Order::Answer(Err(refusal.into())));
         }
-        match route::route(listener, request.method, &request.path) {
-            Ok(call) => self.serve(call, Asked::new(settings, now, request, drawn)),
+        match route::route(listener, head.method, &head.path) {
+            Ok(route) => {
+                let asked = Asked::new(exchange.settings, seen, exchange.call, arrival);
+                self.serve(route, asked)
+            }
             Err(miss) => Step::to(self).emit(Order::Answer(Err(miss.into()))),
         }
     }

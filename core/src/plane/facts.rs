@@ -36,6 +36,7 @@ pub struct Settings {
     /// How often an event stream says that it is alive.
     pub keep_alive: Duration,
     pub info: Info,
+    pub documents: Documents,
 }
 
 impl Settings {
@@ -58,8 +59,20 @@ impl Default for Settings {
             tls_certificate: String::new(),
             keep_alive: KEEP_ALIVE,
             info: Info::default(),
+            documents: Documents::default(),
         }
     }
+}
+
+/// What is served as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Documents {
+    /// The answer of `GET /openapi.json`.
+    pub openapi: &'static str,
+    /// The answer of `GET /test/ui`.
+    pub page: &'static str,
+    /// The `Content-Security-Policy` of the page.
+    pub page_policy: &'static str,
 }
 
 /// What `GET /test/info` tells.

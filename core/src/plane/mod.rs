@@ -23,9 +23,13 @@ pub mod journal;
 pub mod manner;
 pub mod mask;
 pub mod nonce;
+pub mod origin;
 pub mod pattern;
+mod pulled;
 pub mod refusal;
 pub mod register;
+pub mod release;
+pub mod reports;
 pub mod rotation;
 pub mod route;
 pub mod secrets;
@@ -49,11 +53,12 @@ use captures::Captures;
 use counters::Counters;
 use endpoint::Endpoints;
 use executions::Executions;
-pub use facts::{Arrival, Drawn, Effect, Info, Input, KEEP_ALIVE, Listener, Settings};
+pub use facts::{Arrival, Documents, Drawn, Effect, Info, Input, KEEP_ALIVE, Listener, Settings};
 use faults::Faults;
 use heartbeat::Heartbeat;
 use journal::Journal;
 use nonce::Nonces;
+use pulled::Pulled;
 use rotation::Rotation;
 use secrets::Secrets;
 use session::Sessions;
@@ -74,6 +79,8 @@ pub struct Plane {
     heartbeat: Heartbeat,
     journal: Journal,
     nonces: Nonces,
+    /// Dropped whenever the desired state or an execution moves.
+    pulled: Option<Pulled>,
     rotation: Rotation,
     secrets: Secrets,
     sessions: Sessions,
@@ -86,8 +93,8 @@ impl Plane {
     pub fn step(self, settings: &Settings, now: Now, input: Input) -> Step<Self, Effect> {
         match input {
             Input::Requested { call, arrival } => self.requested(settings, now, call, arrival),
-            Input::Signed { call, signature } => self.signed(call, &signature),
-            Input::Left { call } => Step::to(self.left(call)),
+            Input::Signed { call, signature } => self.signed(settings, now, call, &signature),
+            Input::Left { call } => Step::to(self.left(now, call)),
             Input::Ticked => self.ticked(settings, now),
         }
     }
@@ -97,15 +104,10 @@ impl Plane {
         self.verifies.wakeup()
     }
 
-    fn signed(mut self, call: CallId, signature: &str) -> Step<Self, Effect> {
-        let sent = self.faults.signed(call, signature).map(Effect::from);
-        Step::to(self).emit_all(sent)
-    }
-
-    fn left(mut self, call: CallId) -> Self {
+    fn left(mut self, now: Now, call: CallId) -> Self {
         self.verifies.forget(call);
         self.faults.left(call);
-        self
+        Self { stream: self.stream.step(now, stream::Input::Left { call }).state, ..self }
     }
 
     fn ticked(mut self, settings: &Settings, now: Now) -> Step<Self, Effect> {

@@ -48,7 +48,8 @@ pub fn route(listener: Listener, method: Method, path: &str) -> Result<Call, Mis
     found.map(|(_, call)| call).ok_or(Miss::Method { allow })
 }
 
-fn segments(path: &str) -> Option<Vec<String>> {
+/// The decoded segments of a path; `None` where one of them can be in no route.
+pub(super) fn segments(path: &str) -> Option<Vec<String>> {
     path.strip_prefix('/')?.split('/').map(segment).collect()
 }
 

@@ -11,6 +11,8 @@ pub const MESH_IP: &str = "10.99.0.1";
 pub const DOMAIN_MESH_CIDR: &str = "10.99.0.0/24";
 pub const SIGNING_KEY_ID: &str = "did:web:meshward.example#key-e2e";
 pub const ROTATION_KID: &str = "did:web:meshward.example#psk-2026-04";
+/// The id of the node secret key that envelopes are sealed under.
+pub const SECRET_KID: &str = "e2e-nsk-kid-1";
 /// The `<env>` of the served bearer, on purpose another than the agent's own.
 pub const BEARER_ENV: &str = "e2e";
 

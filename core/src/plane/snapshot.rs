@@ -10,20 +10,23 @@
 //! Specification: "State snapshot" and "GET /v1/nodes/{id}/state"; `decisions.md` sections 5 (Snapshot sorting) and 7
 //! (configure-state). Unspecified: an entry without a status is pending.
 
-use alloc::{borrow::Cow, collections::BTreeMap, string::ToString, sync::Arc, vec::Vec};
+use alloc::{
+    borrow::Cow, boxed::Box, collections::BTreeMap, string::ToString, sync::Arc, vec::Vec,
+};
 
 use thiserror::Error;
 
-use super::{default_snapshot::default_snapshot, site};
+use super::{default_snapshot::default_snapshot, reports, site};
 use crate::{
     ids::ExecutionId,
     step::Step,
     time::{Now, Wall},
     wire::{
         execution::{Execution, Status},
+        grammar::ReportKey,
         http::Body,
         json::{self, Fault, Raw},
-        snapshot::{Entries, Projection, Session, Snapshot},
+        snapshot::{Entries, Entry, Projection, Session, Snapshot},
         timestamp::Spelled,
     },
 };
@@ -32,7 +35,11 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// The whole snapshot was replaced.
-    Configured(Snapshot),
+    Configured(Box<Snapshot>),
+    /// The node reported; the body passed its checks.
+    Reported(Entry),
+    /// The node withdrew the report of this key.
+    Withdrawn(ReportKey),
 }
 
 /// An order of the desired state.
@@ -40,6 +47,9 @@ pub enum Input {
 pub enum Effect {
     /// Let each of these executions that is not known begin in its status.
     Seed(BTreeMap<ExecutionId, Status>),
+    /// Confirm what was done to a report.
+    Accept,
+    Refuse(reports::Refusal),
 }
 
 /// Why a snapshot is refused.
@@ -101,12 +111,31 @@ fn seed(entry: &Execution) -> Option<Status> {
 impl Desired {
     /// Moves on one input.
     pub fn step(self, _now: Now, input: Input) -> Step<Self, Effect> {
-        let Input::Configured(snapshot) = input;
+        match input {
+            Input::Configured(snapshot) => Self::configured(*snapshot),
+            Input::Reported(entry) => self.edit(|snapshot| reports::put(snapshot, &entry)),
+            Input::Withdrawn(key) => self.edit(|snapshot| reports::delete(snapshot, &key)),
+        }
+    }
+
+    fn configured(snapshot: Snapshot) -> Step<Self, Effect> {
         let entries = snapshot.executions.iter();
         let seeds: BTreeMap<ExecutionId, Status> = entries
             .filter_map(|entry| Some((ExecutionId(entry.execution_id.0.clone()), seed(entry)?)))
             .collect();
         Step::to(Self(Arc::new(sorted(snapshot)))).emit(Effect::Seed(seeds))
+    }
+
+    /// Changes a copy where somebody still reads the snapshot.
+    fn edit(
+        mut self,
+        change: impl FnOnce(&mut Snapshot) -> Result<(), reports::Refusal>,
+    ) -> Step<Self, Effect> {
+        let effect = match change(Arc::make_mut(&mut self.0)) {
+            Ok(()) => Effect::Accept,
+            Err(refusal) => Effect::Refuse(refusal),
+        };
+        Step::to(self).emit(effect)
     }
 
     /// What a pull at this moment answers, `status` telling how far an execution has come.
@@ -131,6 +160,14 @@ impl Desired {
                 .filter(|entry: &&Session| is_open(&entry.expires_at, wall))
                 .collect(),
         }
+    }
+
+    /// When the next execution or session lapses that has not yet.
+    pub fn lapses(&self, wall: Wall) -> Option<Wall> {
+        let executions = self.0.executions.iter().map(|entry| &entry.expires_at);
+        let sessions = self.0.sessions.iter().flatten().map(|entry| &entry.expires_at);
+        let open = executions.chain(sessions).flatten().map(|deadline| deadline.at.left(wall));
+        open.filter(|left| !left.is_zero()).min().map(|left| wall.after(left))
     }
 
     pub fn reachability(&self) -> Option<&Raw> {

@@ -168,10 +168,7 @@ impl Uploads {
             Body::Whole(_) | Body::Oversized => return Err(Refusal::TooLarge),
             Body::Unreadable => return Err(Refusal::Unreadable),
         };
-        if bytes.len() > STORED_MAX.saturating_sub(self.stored) {
-            return Err(Refusal::Full);
-        }
-        self.stored += bytes.len();
+        self.stored = with(self.stored, bytes.len()).ok_or(Refusal::Full)?;
         upload.phase = Phase::Used(Received { sha256: sha256_hex(&bytes), bytes });
         Ok(())
     }
@@ -183,6 +180,11 @@ impl Uploads {
             segment == execution.0 || segment == percent_encode(&execution.0)
         });
         named && self.received(execution).any(|received| received.sha256 == sha256)
+    }
+
+    /// How many bytes all uploads hold.
+    pub const fn stored(&self) -> usize {
+        self.stored
     }
 
     /// The bytes that came last for an execution.
@@ -208,6 +210,11 @@ impl Uploads {
             },
         )
     }
+}
+
+/// The bytes held once these have come too; `None` where they would be more than [`STORED_MAX`].
+pub fn with(stored: usize, more: usize) -> Option<usize> {
+    stored.checked_add(more).filter(|all| *all <= STORED_MAX)
 }
 
 fn sha256_hex(bytes: &[u8]) -> String {

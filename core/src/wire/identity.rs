@@ -6,13 +6,14 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
+use core::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{
     bearer::Credential,
-    grammar::{Malformed, NodeSecretKey, Uuid},
+    grammar::{Malformed, NodeSecretKey, SigningKey, Uuid},
     json::{self, Fault},
     register::RegisterResponse,
     rotation::Receipt,
@@ -83,7 +84,7 @@ pub enum Corrupt {
     Json(Fault),
     #[error("identity.json: node_id is not a canonical UUID")]
     NodeId,
-    #[error("identity.json: mesh_ip is empty")]
+    #[error("identity.json: mesh_ip is no IP address")]
     MeshIp,
     #[error("node_secret_key is missing")]
     SecretKeyMissing,
@@ -91,10 +92,32 @@ pub enum Corrupt {
     SecretKey(Malformed),
     #[error("signing_public_key is missing")]
     SigningKeyMissing,
+    #[error("signing_public_key: {0}")]
+    SigningKey(Malformed),
     #[error("private_key is missing")]
     PrivateKeyMissing,
     #[error("private_key is not base64 of 32 bytes")]
     PrivateKey,
+}
+
+/// Why an accepted registration makes no identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Unusable {
+    #[error("it is not the JSON of a registration")]
+    Json,
+    #[error("node_id is no canonical UUID")]
+    NodeId,
+    #[error("mesh_ip is no IP address")]
+    MeshIp,
+    #[error("nsk: {0}")]
+    SecretKey(Malformed),
+    #[error("signing_public_key: {0}")]
+    SigningKey(Malformed),
+}
+
+/// Whether it is an IP address; anything else would be written into logs and configurations.
+fn is_address(text: &str) -> bool {
+    text.parse::<IpAddr>().is_ok()
 }
 
 impl Identity {
@@ -104,7 +127,7 @@ impl Identity {
         let Some(bytes) = &files.identity else { return Ok(None) };
         let mut file = IdentityFile::decode(bytes).map_err(Corrupt::Json)?;
         let node = Uuid::parse_canonical(&file.node_id).map_err(|_| Corrupt::NodeId)?;
-        if file.mesh_ip.is_empty() {
+        if !is_address(&file.mesh_ip) {
             return Err(Corrupt::MeshIp);
         }
         let secret = files.node_secret_key.as_ref().ok_or(Corrupt::SecretKeyMissing)?;
@@ -113,6 +136,7 @@ impl Identity {
         if signing.is_empty() {
             return Err(Corrupt::SigningKeyMissing);
         }
+        SigningKey::parse(signing).map_err(Corrupt::SigningKey)?;
         file.signing_public_key = signing.to_string();
         match files.private_key {
             KeyFile::Sound => Ok(Some(Self { node, key, file })),
@@ -121,15 +145,15 @@ impl Identity {
         }
     }
 
-    /// Takes an answer to a registration; `None` where its `nsk` or `node_id` makes no bearer, or where the files
-    /// written from it would not load.
-    pub fn registered(answer: RegisterResponse) -> Option<Self> {
-        if answer.mesh_ip.is_empty() || answer.signing_public_key.trim().is_empty() {
-            return None;
+    /// Takes an answer to a registration whose members make a bearer and files that would load.
+    pub fn registered(answer: RegisterResponse) -> Result<Self, Unusable> {
+        if !is_address(&answer.mesh_ip) {
+            return Err(Unusable::MeshIp);
         }
-        Some(Self {
-            node: Uuid::parse_canonical(answer.node_id.as_str()).ok()?,
-            key: NodeSecretKey::parse(answer.nsk.expose()).ok()?,
+        SigningKey::parse(&answer.signing_public_key).map_err(Unusable::SigningKey)?;
+        Ok(Self {
+            node: Uuid::parse_canonical(answer.node_id.as_str()).map_err(|_| Unusable::NodeId)?,
+            key: NodeSecretKey::parse(answer.nsk.expose()).map_err(Unusable::SecretKey)?,
             file: IdentityFile {
                 node_id: answer.node_id.0,
                 mesh_ip: answer.mesh_ip,

@@ -9,7 +9,12 @@ use alloc::{borrow::Cow, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use super::{execution::Execution, grammar::Name, json::Raw, timestamp::Spelled};
+use super::{
+    execution::Execution,
+    grammar::Name,
+    json::{self, Raw},
+    timestamp::Spelled,
+};
 
 /// What a node is to bring about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +30,18 @@ pub struct Snapshot {
     pub executions: Vec<Execution>,
     /// `None` is "not populated" and no signal to tear anything down; an empty list is.
     pub sessions: Option<Vec<Session>>,
+}
+
+/// Whether an object is a snapshot at all: it names one of the two lists that are never null.
+pub fn is_one(bytes: &[u8]) -> bool {
+    json::decode_tolerant::<Lists>(bytes)
+        .is_ok_and(|lists| lists.peers.is_some() || lists.executions.is_some())
+}
+
+#[derive(Deserialize)]
+struct Lists {
+    peers: Option<Raw>,
+    executions: Option<Raw>,
 }
 
 /// A snapshot as it is served: the parts that depend on the moment are projected, all others borrowed.

@@ -198,7 +198,19 @@ impl Serialize for Timestamp {
 
 impl<'t> Deserialize<'t> for Timestamp {
     fn deserialize<D: Deserializer<'t>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+        struct Text;
+        impl de::Visitor<'_> for Text {
+            type Value = Timestamp;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
+                Timestamp::parse(text).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Text)
     }
 }
 

@@ -11,8 +11,8 @@ use meshward_core::{
 
 use crate::{
     bench::{
-        Bench, NODE, TOKEN, nsk, public_key, remembered, seconds, secret, sent, settings,
-        token_in_file, token_value,
+        Bench, NODE, TOKEN, echoing, gathered, nsk, public_key, remembered, seconds, secret, sent,
+        settings, token_in_file, token_value,
     },
     register::{accepted, posting, sources, wait, without_notices},
 };
@@ -88,6 +88,7 @@ fn an_identity_that_cannot_be_written_is_written_later_and_nothing_is_sent_meanw
         let failed = Stored::Failed { order: OrderKind::Persist, jitter: Jitter::NONE, reason };
         let effects = bench.give(Input::Stored(failed));
         assert!(matches!(effects.as_slice(), [Effect::Tell(Notice { level: Level::Error, .. })]));
+        assert_eq!(bench.give(Input::Ticked), [], "not before its time");
         assert_eq!(wait(&bench), seconds(expected));
         bench.pass(seconds(expected));
         assert_eq!(bench.give(Input::Ticked), order);
@@ -126,9 +127,25 @@ fn a_corrupt_identity_is_set_aside_and_this_node_registers_afresh() {
     for files in corrupt() {
         let mut bench = Bench::new(settings());
         let memory = Memory { files, staged: StagedFile::Key(public_key(8)) };
-        let effects = bench.give(Input::Restarted(Box::new(memory)));
+        assert_eq!(bench.give(Input::Restarted(Box::new(memory))), [Effect::Gather]);
+        let effects = bench.give(Input::Gathered(Box::new(gathered(token_value()))));
         assert!(matches!(effects.first(), Some(Effect::Tell(Notice { level: Level::Warn, .. }))));
-        assert_eq!(effects[1..], [Effect::Store(Order::SetAside), Effect::Gather]);
+        let orders = [Effect::Store(Order::SetAside), Effect::Store(Order::MakeKey)];
+        assert_eq!(effects[1..], orders, "set aside before anything new is written");
+    }
+}
+
+#[test]
+fn a_corrupt_identity_stays_where_it_is_while_this_node_cannot_register_afresh() {
+    for files in corrupt() {
+        let mut bench = Bench::new(settings());
+        let memory = Memory { files, staged: StagedFile::Missing };
+        bench.give(Input::Restarted(Box::new(memory)));
+        let effects = bench.give(Input::Gathered(Box::new(gathered(sources("")))));
+        let [Effect::Tell(told), Effect::Exit(Exit::Unprepared(_))] = effects.as_slice() else {
+            panic!("{effects:?}")
+        };
+        assert!(told.level == Level::Error && told.text.contains("corrupt"), "{told}");
     }
 }
 
@@ -138,4 +155,18 @@ fn a_key_staged_for_an_identity_that_is_gone_is_discarded() {
     let memory = Memory { staged: StagedFile::Key(public_key(8)), ..Memory::default() };
     let effects = bench.give(Input::Restarted(Box::new(memory)));
     assert_eq!(effects, [Effect::Store(Order::Discard), Effect::Gather]);
+}
+
+#[test]
+fn what_the_control_plane_says_to_a_node_is_told_without_its_key() {
+    let (bench, effects) = persisted(settings(), token_value());
+    let (call, request) = sent(&effects).into_iter().next().expect("a heartbeat");
+    let bearer = request.headers.first("authorization").unwrap_or_default();
+    for secret in [bearer, bearer.trim_start_matches("Bearer nsk_meshward_"), nsk().expose()] {
+        let mut bench = Bench { agent: bench.agent.clone(), ..Bench::new(settings()) };
+        let effects = bench.answer(call, echoing(403, &format!("not {secret} again")));
+        let [Effect::Tell(notice)] = effects.as_slice() else { panic!("{effects:?}") };
+        assert!(notice.text.contains("<secret> again"), "{notice}");
+        assert!(!notice.text.contains(&bearer[20..]) && !notice.text.contains(nsk().expose()));
+    }
 }

@@ -20,6 +20,8 @@ use meshward_core::{
     },
 };
 
+/// A sound Ed25519 key.
+pub(crate) const SIGNING: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
 pub(crate) const NODE: &str = "6f1d2c3b-4a59-4768-8796-a5b4c3d2e1f0";
 pub(crate) const TOKEN: &str = "a-bootstrap-token";
 
@@ -110,9 +112,17 @@ pub(crate) fn problem(status: u16, code: &str) -> Answer {
     })
 }
 
+/// A problem with this detail, in the spelling of JSON.
+pub(crate) fn echoing(status: u16, detail: &str) -> Answer {
+    Answer::Responded(Response {
+        body: format!(r#"{{"detail":"{detail}"}}"#).into(),
+        ..Response::empty(status).with("content-type", "application/problem+json")
+    })
+}
+
 pub(crate) fn registration_body(nsk: &str) -> String {
     format!(
-        r#"{{"node_id":"{NODE}","mesh_ip":"10.0.0.7","signing_public_key":"sign","signing_key_id":"k1",
+        r#"{{"node_id":"{NODE}","mesh_ip":"10.0.0.7","signing_public_key":"{SIGNING}","signing_key_id":"k1",
         "nsk":"{nsk}","peer_snapshot":[],"domain_mesh_cidr":"10.0.0.0/16"}}"#
     )
 }
@@ -144,7 +154,7 @@ pub(crate) fn remembered(staged: StagedFile) -> Memory {
         files: Files {
             identity: Some(identity.into()),
             node_secret_key: Some(nsk()),
-            signing_public_key: Some("sign".into()),
+            signing_public_key: Some(SIGNING.into()),
             private_key: KeyFile::Sound,
         },
         staged,

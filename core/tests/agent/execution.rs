@@ -110,6 +110,15 @@ fn a_pull_that_was_sent_before_a_claim_was_lost_is_passed_over_and_the_next_one_
 }
 
 #[test]
+fn how_many_run_and_how_many_wait_is_told() {
+    let mut floor = Floor::new();
+    assert_eq!(floor.dispatch.depths(), (0, 0));
+    floor.run("one");
+    floor.pulled(&[entry("two", "ack"), entry("three", "ack"), entry("four", "ack")]);
+    assert_eq!(floor.dispatch.depths(), (1, 2));
+}
+
+#[test]
 fn a_walk_posts_every_legal_edge_and_then_settles() {
     for (status, legs) in [("pending", &[Ack, Started, Failed][..]), ("ack", &[Started, Failed])] {
         let mut floor = Floor::new();
@@ -260,6 +269,37 @@ fn an_outcome_or_a_lost_run_is_reported_on_five_pulls_at_most_one_a_pull() {
         }
         assert_eq!(floor.pulled(&[entry("one", "started")]), [], "the sixth pull");
     }
+}
+
+#[test]
+fn a_kept_outcome_whose_output_is_too_large_is_reported_without_it_on_the_next_pull() {
+    let mut floor = Floor::new();
+    floor.run("one");
+    floor.finish_with("one", Cause::Exited(0), "much");
+    for _ in 0..2 {
+        floor.answer("one", Succeeded, failed());
+        floor.wake();
+    }
+    floor.answer("one", Succeeded, failed());
+    assert!(posted(&floor.pulled(&[entry("one", "started")]))[0].1.output.is_some());
+    floor.answer("one", Succeeded, unacceptable(true));
+    let effects = floor.pulled(&[entry("one", "started")]);
+    let callback = &posted(&effects)[0].1;
+    assert_eq!((callback.status, &callback.output), (Succeeded, &None));
+    floor.answer("one", Succeeded, unacceptable(true));
+    assert_eq!(floor.pulled(&[entry("one", "started")]), [], "nothing smaller is left to try");
+}
+
+#[test]
+fn an_answer_about_another_status_than_the_reported_one_is_ignored() {
+    let mut floor = Floor::new();
+    floor.run("one");
+    floor.finish("one", Cause::Exited(0));
+    let before = floor.dispatch.clone();
+    for status in [Ack, Started, Failed, Cancelled] {
+        assert_eq!(floor.answer("one", status, Called::Accepted), [], "{status:?}");
+    }
+    assert_eq!(floor.dispatch, before);
 }
 
 #[test]

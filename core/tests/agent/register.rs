@@ -19,8 +19,8 @@ use proptest::prelude::*;
 
 use crate::{
     bench::{
-        Bench, NODE, TOKEN, gathered, nsk, problem, public_key, registration_body, responded,
-        seconds, secret, sent, sent_to, settings, token_in_file, token_value,
+        Bench, NODE, TOKEN, echoing, gathered, nsk, problem, public_key, registration_body,
+        responded, seconds, secret, sent, sent_to, settings, token_in_file, token_value,
     },
     support,
 };
@@ -212,6 +212,20 @@ fn a_refusal_ends_the_process_with_its_status_and_code() {
     assert!(reason.contains("c0ffee") && !reason.contains(TOKEN), "{reason}");
 }
 
+#[test]
+fn what_the_control_plane_says_is_told_on_one_line_and_without_the_token() {
+    let detail = format!("no {TOKEN} here\\n2026 ERROR forged \\u001b[31m");
+    let (mut bench, call, _) = posting(token_value());
+    let effects = bench.answer(call, echoing(403, &detail));
+    let Some(Exit::Refused { reason, .. }) = exit(&effects) else { panic!("{effects:?}") };
+    assert!(reason.contains("no <secret> here"), "{reason}");
+    let (mut bench, call, _) = posting(token_value());
+    let effects = bench.answer(call, echoing(503, &detail));
+    let [Effect::Tell(notice)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(notice.text.contains("no <secret> here") && !notice.text.contains(TOKEN));
+    assert!(!notice.text.contains(char::is_control), "{notice}");
+}
+
 /// A 429 that asks for a wait, a while after the registration began.
 fn limited(after: u64, asked: &str) -> (Bench, Vec<Effect>) {
     let (mut bench, call, _) = posting(token_value());
@@ -219,6 +233,26 @@ fn limited(after: u64, asked: &str) -> (Bench, Vec<Effect>) {
     let response = Response::empty(429).with("retry-after", asked);
     let effects = bench.answer(call, Answer::Responded(response));
     (bench, effects)
+}
+
+#[test]
+fn a_tick_before_its_time_sends_nothing() {
+    let (mut bench, _) = limited(0, "7");
+    bench.pass(seconds(7) - Duration::from_nanos(1));
+    assert_eq!(bench.give(Input::Ticked), []);
+    bench.pass(Duration::from_nanos(1));
+    sent_to(&bench.give(Input::Ticked), "/v1/register");
+}
+
+#[test]
+fn a_stop_waits_for_an_answer_that_would_waste_the_token_and_for_nothing_else() {
+    let stopped = [Effect::Exit(Exit::Drained)];
+    assert_eq!(gathering().give(Input::Draining), stopped);
+    let (mut bench, call, _) = posting(token_value());
+    assert_eq!(bench.give(Input::Draining), []);
+    assert_eq!(bench.answer(call, accepted()).len(), 1, "the identity is written first");
+    let effects = bench.give(Input::Stored(Stored::Persisted));
+    assert_eq!(exit(&effects), Some(Exit::Drained));
 }
 
 #[test]
@@ -298,7 +332,7 @@ fn a_system_without_random_numbers_ends_the_start_with_its_reason() {
         register::{Effect, Input, Registration},
     };
     let failed = Input::KeyFailed("no random bytes".into());
-    let step = Registration::Gathering.step(
+    let step = Registration::Gathering { corrupt: None }.step(
         Duration::from_secs(300),
         meshward_core::time::Now::default(),
         failed,

@@ -234,6 +234,19 @@ fn a_refused_key_that_is_still_there_is_removed_before_the_next_is_staged() {
 }
 
 #[test]
+fn a_key_that_is_still_to_be_removed_rests_as_long_as_any_other_after_a_commit() {
+    let mut mill = Mill::rested();
+    mill.give(Input::Signalled(Source::Event));
+    mill.give(Input::Staged(public_key(2)));
+    mill.answer(2, Rotated::NothingPending);
+    mill.give(discard_failed());
+    mill.now = mill.now.after(COOL_DOWN - Duration::from_nanos(1));
+    assert_eq!(mill.give(Input::Signalled(Source::Heartbeat)), []);
+    mill.now = mill.now.after(Duration::from_nanos(1));
+    assert_eq!(mill.give(Input::Signalled(Source::Heartbeat)), [Effect::Discard, Effect::Stage]);
+}
+
+#[test]
 fn a_tick_before_its_time_does_nothing() {
     let mut mill = Mill::waiting();
     let before = mill.rotation.clone();

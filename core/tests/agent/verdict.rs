@@ -17,6 +17,18 @@ fn register(answer: Answer) -> Registered {
 }
 
 #[test]
+fn an_object_that_is_no_snapshot_wipes_nothing() {
+    let failed = |body: &str| matches!(verdict::pull(&responded(200, body)), Fetched::Failed(_));
+    for body in ["{}", r#"{"error":"please log in"}"#, r#"{"state":null,"peers":null}"#, "[]", ""] {
+        assert!(failed(body), "{body}");
+    }
+    for body in [r#"{"peers":[]}"#, r#"{"executions":[],"state":null}"#, r#"{"state":{"data":[]}}"#]
+    {
+        assert!(!failed(body), "{body}");
+    }
+}
+
+#[test]
 fn registration_answers_stop_or_retry_as_the_reaction_table_says() {
     let stops = [
         (400, "public_key_invalid"),
@@ -62,7 +74,10 @@ fn registration_answers_outside_the_table_stop_below_500_and_retry_above_and_on_
         assert_eq!(matches!(verdict, Registered::Stop { .. }), !retries, "{status}");
     }
     for failure in FAILURES {
-        assert!(matches!(register(Answer::Failed(failure)), Registered::Retry(_)), "{failure}");
+        assert!(
+            matches!(register(Answer::Failed(failure.into())), Registered::Retry(_)),
+            "{failure}"
+        );
     }
 }
 
@@ -111,7 +126,7 @@ fn rotation_answers_follow_steps_three_to_five() {
         assert!(matches!(verdict, Rotated::Undecided(_)), "{status} {code}: {verdict:?}");
     }
     for failure in FAILURES {
-        assert!(matches!(verdict::rotate(Answer::Failed(failure)), Rotated::Undecided(_)));
+        assert!(matches!(verdict::rotate(Answer::Failed(failure.into())), Rotated::Undecided(_)));
     }
 }
 
@@ -166,7 +181,7 @@ fn callback_answers_are_accepted_refused_unacceptable_or_failed() {
         assert!(matches!(verdict, Called::Failed(_)), "{status}: {verdict:?}");
     }
     for failure in FAILURES {
-        assert!(matches!(verdict::callback(Answer::Failed(failure)), Called::Failed(_)));
+        assert!(matches!(verdict::callback(Answer::Failed(failure.into())), Called::Failed(_)));
     }
 }
 
@@ -175,16 +190,16 @@ fn authenticated_answers_are_got_unauthorized_skewed_or_failed() {
     let fetch = verdict::fetch::<HeartbeatResponse>;
     let body =
         r#"{"accepted_at":"2026-01-15T10:30:00Z","reconcile":true,"rotate_keys":false,"x":1}"#;
-    assert!(matches!(fetch(responded(200, body)), Fetched::Got(got) if got.reconcile));
+    assert!(matches!(fetch(&responded(200, body)), Fetched::Got(got) if got.reconcile));
     for code in ["unauthorized", "nsk_invalid", "nsk_revoked", "news"] {
-        assert!(matches!(fetch(problem(401, code)), Fetched::Unauthorized(_)), "{code}");
+        assert!(matches!(fetch(&problem(401, code)), Fetched::Unauthorized(_)), "{code}");
     }
-    assert!(matches!(fetch(problem(400, "clock_skew")), Fetched::ClockSkew(_)));
+    assert!(matches!(fetch(&problem(400, "clock_skew")), Fetched::ClockSkew(_)));
     for (status, code) in [(400, "news"), (403, "nsk_node_mismatch"), (404, "x"), (500, "x")] {
-        assert!(matches!(fetch(problem(status, code)), Fetched::Failed(_)), "{status} {code}");
+        assert!(matches!(fetch(&problem(status, code)), Fetched::Failed(_)), "{status} {code}");
     }
     for body in ["", "{}", "[]"] {
-        assert!(matches!(fetch(responded(200, body)), Fetched::Failed(_)), "{body}");
+        assert!(matches!(fetch(&responded(200, body)), Fetched::Failed(_)), "{body}");
     }
 }
 

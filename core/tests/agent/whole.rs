@@ -180,7 +180,7 @@ fn answer(path: &str, content: usize) -> Answer {
         2 => problem(500, "news"),
         3 => problem(409, "invalid_state_transition"),
         4 => responded(200, "nonsense"),
-        5 => Answer::Failed(Failure::TimedOut),
+        5 => Answer::Failed(Failure::TimedOut.into()),
         _ => responded(200, &good(path, content)),
     }
 }

@@ -173,6 +173,8 @@ fn every_guard_refuses_in_its_turn_and_changes_nothing() {
     assert_eq!(desk.count("execution_callback_count"), 0);
     let nul = desk.ask(Method::Post, &node("executions/e%00"), r#"{"status":"ack"}"#);
     assert_eq!(verdict(&nul), (400, MALFORMED.into()));
+    let largest = r#"{"status":"ack","declared_output_bytes":1073741824}"#;
+    assert_eq!(report(&mut Desk::open(), largest).0, 200, "exactly at the limit");
     assert_eq!(report(&mut desk, &inline(16_384)).0, 200, "exactly at the limit");
 }
 

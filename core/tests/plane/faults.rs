@@ -650,8 +650,9 @@ fn rules() -> impl Strategy<Value = Value> {
         |(mut rule, path, method, times, probability)| {
             rule["path"] = json!(path);
             rule["times"] = json!(times);
-            let of_stream = rule.get("stream").or(rule.get("corrupt_signature")).is_some();
-            rule["method"] = json!(method.filter(|_| !of_stream));
+            // A rule for streams that are opened by another method is refused.
+            let streams = rule.get("stream").or_else(|| rule.get("corrupt_signature")).is_some();
+            rule["method"] = json!(method.filter(|name| !streams || *name == "GET"));
             rule["probability"] = json!(probability);
             rule
         },

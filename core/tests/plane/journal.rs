@@ -188,7 +188,7 @@ fn sizes_are_as_announced_or_as_read_and_a_body_that_was_not_read_is_null() {
         assert_eq!((&entry["request_bytes"], &entry["body"]), (&json!(read), &kept));
         let announcing = request(Method::Post, "/v1/register", body);
         let headers = Headers::new().with("content-length", "70000");
-        desk.send(Listener::Main, meshward_core::wire::http::Request { headers, ..announcing });
+        desk.send(Listener::Main, Request { headers, ..announcing });
         assert_eq!(last(&mut desk)["request_bytes"], json!(70000));
     }
     desk.ask(Method::Post, "/v1/register", &"é".repeat(BODY_MAX));

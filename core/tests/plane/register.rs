@@ -75,6 +75,17 @@ fn every_row_of_the_registration_checks_earns_its_status_and_code() {
 }
 
 #[test]
+fn members_of_exactly_4096_characters_pass() {
+    let longest = format!("\"{}\"", "ä".repeat(4096));
+    let changes = [
+        ("resource_handle", longest.as_str()),
+        ("nonce", &longest),
+        ("requested_resource_id", &longest),
+    ];
+    assert_eq!(register(&mut Desk::open(), &body(&changes)).0, 201);
+}
+
+#[test]
 fn a_body_that_is_no_json_object_is_400_without_code_and_counts() {
     let mut desk = Desk::open();
     let deep = format!("{{\"x\":{}1{}}}", "[".repeat(64), "]".repeat(64));

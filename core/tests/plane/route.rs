@@ -120,6 +120,8 @@ fn a_problem_body_names_the_path_as_received_and_its_correlation() {
     let refused = text(&desk.ask(Method::Post, "/v1/%72egister", "{}"));
     assert!(refused.contains(r#""title":"Unprocessable Content""#), "{refused}");
     assert!(refused.contains(r#""instance":"/v1/register""#), "{refused}");
+    let elsewhere = text(&desk.ask(Method::Post, "/v1%2fregister", ""));
+    assert!(elsewhere.contains(r#""instance":"/v1%2fregister""#), "{elsewhere}");
     let unauthorized = text(&desk.send(Listener::Main, request(Method::Get, "/v1/x", Body::EMPTY)));
     assert!(unauthorized.contains(r#""type":"https://meshward.example/problems/unauthorized""#));
 }
@@ -149,20 +151,27 @@ fn each_route_has_its_cap_and_a_refused_request_is_not_read() {
         body_rule(&desk.settings, Listener::Main, &head)
     };
     let known = || Headers::new().with("authorization", &bearer());
+    let (plain, inflating) = (BodyRule::plain, BodyRule::inflating);
     let rows = [
-        (Method::Post, "/v1/register".into(), 1 << 20, false),
-        (Method::Post, "/v1/keys/rotate".into(), 4096, false),
-        (Method::Post, node("executions/e"), 65_536, false),
-        (Method::Post, node("heartbeat"), 16 << 20, false),
-        (Method::Post, "/test/configure-state".into(), 16 << 20, true),
-        (Method::Put, "/test/state".into(), 16 << 20, true),
-        (Method::Put, "/exec-output/e".into(), 1 << 30, false),
+        (Method::Post, "/v1/register".into(), plain(1 << 20)),
+        (Method::Post, "/v1/keys/rotate".into(), plain(4096)),
+        (Method::Post, node("executions/e"), plain(65_536)),
+        (Method::Post, node("sessions/s"), plain(16_384)),
+        (Method::Post, node("heartbeat"), plain(16 << 20)),
+        (Method::Put, node("state/reports/k"), plain(16 << 20)),
+        (Method::Put, node("state/reports/K"), BodyRule::UNREAD),
+        (Method::Delete, node("state/reports/k"), BodyRule::UNREAD),
+        (Method::Get, node("secrets/k"), BodyRule::UNREAD),
+        (Method::Post, "/test/configure-secrets".into(), inflating(16 << 20, 16 << 20)),
+        (Method::Post, "/test/configure-state".into(), inflating(16 << 20, 16 << 20)),
+        (Method::Put, "/test/state".into(), inflating(16 << 20, 16 << 20)),
+        (Method::Put, "/exec-output/e".into(), plain(1 << 30)),
     ];
-    for (method, target, cap, inflate) in rows {
-        assert_eq!(rule(known(), method, &target), BodyRule { cap, inflate }, "{target}");
+    for (method, target, expected) in rows {
+        assert_eq!(rule(known(), method, &target), expected, "{target}");
     }
     let refused = rule(Headers::new(), Method::Post, &node("heartbeat"));
-    assert_eq!(refused, BodyRule { cap: 0, inflate: false });
+    assert_eq!(refused, BodyRule::UNREAD);
     let upload = request(Method::Put, "/exec-output/e?token=exec-upload-0001", Body::EMPTY);
     assert_eq!(desk.plane.body_rule(&desk.settings, Listener::Main, &upload).cap, 0);
 }

@@ -133,3 +133,51 @@ fn a_seeded_execution_goes_on_from_its_status_and_a_known_one_is_never_moved() {
     assert_eq!(configure(&mut desk, &again).0, 204);
     assert!(pull(&mut desk).contains("\"executions\":[]"));
 }
+
+#[test]
+fn a_pull_that_is_kept_is_the_one_that_would_be_made_anew() {
+    let soon = "2026-01-15T10:31:00Z";
+    let entry = |id: &str, until: &str| {
+        format!(r#"{{"execution_id":"{id}","action":"a","type":"builtin","expires_at":"{until}"}}"#)
+    };
+    let session = format!(
+        r#"{{"session_id":"s","jti":"s","kind":"tcp","target":{{"tcp":{{"host":"h","port":1}}}},"expires_at":"{soon}"}}"#
+    );
+    let body = format!(
+        r#"{{"executions":[{},{}],"sessions":[{session}]}}"#,
+        entry("soon", soon),
+        entry("late", "2026-01-15T10:32:00Z"),
+    );
+    let mut desk = Desk::open();
+    assert_eq!(desk.ask(Method::Put, "/test/state", &body).status, 204);
+    let steps: [(&str, u64); 7] =
+        [("", 0), ("", 59), ("", 60), ("report", 60), ("ack", 60), ("", 121), ("back", 0)];
+    let begun = desk.now;
+    for (deed, seconds) in steps {
+        desk.now = begun.after(core::time::Duration::from_secs(seconds));
+        match deed {
+            "report" => drop(desk.ask(Method::Put, &node("state/reports/r"), r#"{"value":"v"}"#)),
+            "ack" => drop(desk.ask(Method::Post, &node("executions/late"), r#"{"status":"ack"}"#)),
+            _ => {}
+        }
+        let kept = text(&desk.ask(Method::Get, &node("state"), ""));
+        let again = text(&desk.ask(Method::Get, &node("state"), ""));
+        assert_eq!(kept, again);
+        let shown = |word: &str| kept.contains(&format!("\"{word}\""));
+        let (open, later) = (seconds < 60, seconds < 120);
+        assert_eq!(
+            (shown("soon"), shown("late"), shown("jti")),
+            (open, later, open),
+            "{deed} {seconds}"
+        );
+        if deed == "report" {
+            assert!(kept.contains(r#""key":"r""#), "{kept}");
+        }
+        if deed == "ack" {
+            assert!(kept.contains(r#""status":"ack""#), "{kept}");
+        }
+    }
+    assert_eq!(desk.count("state_count"), 14);
+    let shown = format!("{:?}", desk.plane);
+    assert!(shown.contains(" bytes from Wall("), "a kept answer is not printed whole");
+}

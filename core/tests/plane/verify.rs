@@ -28,7 +28,11 @@ impl Desk {
         self.plane = step.state;
         let answers = step.effects.into_iter().map(|effect| match effect {
             Effect::Reply { call, response, .. } => (call.0, response),
-            other => panic!("an answer was due and not {other:?}"),
+            other @ (Effect::Open { .. }
+            | Effect::Cut { .. }
+            | Effect::Send { .. }
+            | Effect::Close
+            | Effect::Sign { .. }) => panic!("an answer was due and not {other:?}"),
         });
         answers.collect()
     }

@@ -1,14 +1,20 @@
 //! No fault of the JSON door shows a value, wherever in a body it stands.
 
 use meshward_core::wire::{
+    capabilities::{CapabilityManifestDraft, CapabilityManifestResponse},
     control::Health,
+    endpoint::{EndpointDraft, EndpointResponse},
     execution::{Callback, CallbackResponse, Execution},
     heartbeat::{HeartbeatDraft, HeartbeatResponse},
     identity::IdentityFile,
+    integrity::{IntegrityViolationsDraft, IntegrityViolationsResponse},
     json::{decode_strict, decode_tolerant},
     local::{DataEntry, StateSummary, Status},
     register::{RegisterDraft, RegisterResponse},
+    report::{ReportRequest, ReportResponse},
     rotation::{KeyRotateDraft, Receipt},
+    secret::ConfigureSecrets,
+    session::Activity,
     snapshot::{Session, Snapshot},
 };
 use serde::de::DeserializeOwned;
@@ -53,11 +59,26 @@ fn a_fault_never_shows_the_value() {
         ("callback.failed", faults::<Callback>("callback.failed")),
         ("callback.succeeded_uploaded", faults::<Callback>("callback.succeeded_uploaded")),
         ("callback_response.upload", faults::<CallbackResponse>("callback_response.upload")),
+        ("capability_manifest.full", faults::<CapabilityManifestDraft>("capability_manifest.full")),
+        (
+            "capability_manifest_response.changed",
+            faults::<CapabilityManifestResponse>("capability_manifest_response.changed"),
+        ),
+        ("endpoint_request.ipv4", faults::<EndpointDraft>("endpoint_request.ipv4")),
+        ("endpoint_response.default", faults::<EndpointResponse>("endpoint_response.default")),
         ("execution.parameters", faults::<Execution>("execution.parameters")),
         ("health.ok", faults::<Health>("health.ok")),
         ("heartbeat_request.discovered", faults::<HeartbeatDraft>("heartbeat_request.discovered")),
         ("heartbeat_response.default", faults::<HeartbeatResponse>("heartbeat_response.default")),
         ("identity.rotated", faults::<IdentityFile>("identity.rotated")),
+        (
+            "integrity_violations.kinds",
+            faults::<IntegrityViolationsDraft>("integrity_violations.kinds"),
+        ),
+        (
+            "integrity_violations_response.four",
+            faults::<IntegrityViolationsResponse>("integrity_violations_response.four"),
+        ),
         ("key_rotate_request.valid", faults::<KeyRotateDraft>("key_rotate_request.valid")),
         ("key_rotate_response.first", faults::<Receipt>("key_rotate_response.first")),
         ("local_data.entry", faults::<DataEntry>("local_data.entry")),
@@ -65,6 +86,12 @@ fn a_fault_never_shows_the_value() {
         ("local_status.ready", faults::<Status>("local_status.ready")),
         ("register_request.full", faults::<RegisterDraft>("register_request.full")),
         ("register_response.created", faults::<RegisterResponse>("register_response.created")),
+        ("report_request.tagged", faults::<ReportRequest>("report_request.tagged")),
+        ("report_response.accepted", faults::<ReportResponse>("report_response.accepted")),
+        ("configure_secrets.full", faults::<ConfigureSecrets>("configure_secrets.full")),
+        ("session_activity.ssh", faults::<Activity>("session_activity.ssh")),
+        ("session_activity.k8s", faults::<Activity>("session_activity.k8s")),
+        ("session_activity.tcp_ended", faults::<Activity>("session_activity.tcp_ended")),
         ("session.ssh", faults::<Session>("session.ssh")),
         ("snapshot.default", faults::<Snapshot>("snapshot.default")),
     ] {

@@ -3,7 +3,8 @@
 use meshward_core::{
     secret::Secret,
     wire::{
-        identity::{Corrupt, Files, Identity, IdentityFile, KeyFile},
+        grammar::Malformed,
+        identity::{Corrupt, Files, Identity, IdentityFile, KeyFile, Unusable},
         local::{
             DataEntry, DataSummary, KeySummary, LocalError, Metadatum, PULLED_CONTENT_TYPE, Queues,
             StateSummary, Status,
@@ -14,6 +15,8 @@ use meshward_core::{
 
 use crate::golden::{NODE, SIGNING, at, both, golden, raw, read, receipt, written};
 
+/// Another sound signing key.
+const OTHER: &str = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=";
 const NSK: &str = "AAECAwQFBgcICQoLDA0OD4CRorPE1eb3+Onay7ytno8=";
 
 fn identity_file() -> IdentityFile {
@@ -67,8 +70,8 @@ fn identity_files_load_together() {
 
 #[test]
 fn the_signing_key_file_wins_over_the_member() {
-    let rotated = Files { signing_public_key: Some("another".into()), ..files() };
-    assert_eq!(Identity::load(&rotated).unwrap().unwrap().file.signing_public_key, "another");
+    let rotated = Files { signing_public_key: Some(format!("{OTHER}\n")), ..files() };
+    assert_eq!(Identity::load(&rotated).unwrap().unwrap().file.signing_public_key, OTHER);
 }
 
 #[test]
@@ -82,6 +85,10 @@ fn every_broken_identity_is_told_by_its_file() {
         (Files { node_secret_key: None, ..files() }, Corrupt::SecretKeyMissing),
         (Files { signing_public_key: None, ..files() }, Corrupt::SigningKeyMissing),
         (Files { signing_public_key: Some(" \n".into()), ..files() }, Corrupt::SigningKeyMissing),
+        (
+            Files { signing_public_key: Some(SIGNING[..20].into()), ..files() },
+            Corrupt::SigningKey(Malformed::Base64Key),
+        ),
         (Files { private_key: KeyFile::Missing, ..files() }, Corrupt::PrivateKeyMissing),
         (Files { private_key: KeyFile::Broken, ..files() }, Corrupt::PrivateKey),
     ] {
@@ -107,15 +114,22 @@ fn what_a_registration_makes_is_what_a_restart_loads() {
     };
     let made = Identity::registered(answer()).unwrap();
     assert_eq!(Identity::load(&files()), Ok(Some(made)));
-    for unusable in [
-        RegisterResponse { nsk: Secret::new("AAEC".into()), ..answer() },
-        RegisterResponse { nsk: Secret::new(String::new()), ..answer() },
-        RegisterResponse { node_id: "".into(), ..answer() },
-        RegisterResponse { node_id: NODE.to_uppercase().as_str().into(), ..answer() },
-        RegisterResponse { mesh_ip: String::new(), ..answer() },
-        RegisterResponse { signing_public_key: " ".into(), ..answer() },
+    let uuid = NODE.to_uppercase();
+    for (unusable, reason) in [
+        (
+            RegisterResponse { nsk: Secret::new("AAEC".into()), ..answer() },
+            Unusable::SecretKey(Malformed::Base64Key),
+        ),
+        (RegisterResponse { node_id: "".into(), ..answer() }, Unusable::NodeId),
+        (RegisterResponse { node_id: uuid.as_str().into(), ..answer() }, Unusable::NodeId),
+        (RegisterResponse { mesh_ip: String::new(), ..answer() }, Unusable::MeshIp),
+        (RegisterResponse { mesh_ip: "10.0.0.1\n".into(), ..answer() }, Unusable::MeshIp),
+        (
+            RegisterResponse { signing_public_key: "zz".into(), ..answer() },
+            Unusable::SigningKey(Malformed::Base64Key),
+        ),
     ] {
-        assert_eq!(Identity::registered(unusable), None);
+        assert_eq!(Identity::registered(unusable), Err(reason));
     }
 }
 

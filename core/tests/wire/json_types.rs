@@ -238,3 +238,53 @@ fn an_integer_keeps_its_value_through_a_receipt() {
     assert_eq!(receipt.wrap_key_version, u64::MAX);
     assert_eq!(json::encode(&receipt), text);
 }
+
+/// Knows three members, of which one is spelled with a character that needs no escape.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct Three {
+    first: u8,
+    #[serde(rename = "zweite é")]
+    second: u8,
+    third: u8,
+}
+
+#[test]
+fn members_are_found_in_any_order_and_spelling_and_none_stands_twice() {
+    let all = Three { first: 1, second: 2, third: 3 };
+    let members = [r#""first":1"#, r#""zweite é":2"#, r#" "third" : 3"#];
+    let escaped = [r#""\u0066irst":1"#, r#""zweite \u00e9":2"#, r#""thir\u0064":3"#];
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        for spelling in 0..8 {
+            let one = |at: usize| if spelling >> at & 1 == 1 { escaped[at] } else { members[at] };
+            let list = order.map(one);
+            let text = format!("{{{}}}", list.join(","));
+            assert_eq!(decode_strict::<Three>(text.as_bytes()).as_ref(), Ok(&all), "{text}");
+            for twice in order {
+                let text = format!("{{{},{}}}", list.join(","), one(twice));
+                let fault = decode_strict::<Three>(text.as_bytes()).unwrap_err();
+                assert_eq!(fault.kind, Kind::Duplicate, "{text}");
+            }
+        }
+    }
+    for near in ["firs", "first ", "firstx", "", "secon", "thirdthird"] {
+        let text = format!("{{\"{near}\":1}}");
+        assert_eq!(decode_strict::<Three>(text.as_bytes()).unwrap_err().kind, Kind::Unknown);
+        assert_eq!(decode_tolerant::<Three>(text.as_bytes()), Ok(Three::default()));
+    }
+}
+
+#[test]
+fn an_object_of_many_members_has_each_once() {
+    type Map = std::collections::BTreeMap<String, u32>;
+    for count in [1, 15, 16, 17, 18, 40, 400] {
+        let members: Vec<String> = (0..count).map(|at| format!("\"m{at}\":{at}")).collect();
+        let text = format!("{{{}}}", members.join(","));
+        assert_eq!(decode_strict::<Map>(text.as_bytes()).unwrap().len(), count);
+        for twice in [0, count / 2, count - 1] {
+            let text = format!("{{{},\"\\u006d{twice}\":0}}", members.join(","));
+            let fault = decode_strict::<Map>(text.as_bytes()).unwrap_err();
+            assert_eq!((fault.path(), &fault.kind), (&*format!("m{twice}"), &Kind::Duplicate));
+        }
+    }
+}

@@ -3,17 +3,25 @@
 mod backoff;
 mod bearer;
 mod canary;
+mod capabilities;
 mod differential;
+mod endpoint;
+mod envelope;
+mod event;
 mod golden;
 mod golden_local;
 mod golden_snapshot;
+mod golden_store;
 mod grammar;
 mod http;
+mod ingest;
+mod integrity;
 mod json;
 mod json_types;
 mod problem;
 mod retry_after;
 mod secret;
+mod sse;
 #[path = "../support/mod.rs"]
 #[expect(dead_code, reason = "the machines' own properties are not needed here")]
 mod support;

@@ -34,7 +34,7 @@ fn answer() -> RegisterResponse {
     RegisterResponse {
         node_id: Name("0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0a3".into()),
         mesh_ip: "10.99.0.1".into(),
-        signing_public_key: "signing".into(),
+        signing_public_key: "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=".into(),
         signing_key_id: String::new(),
         nsk: Secret::new(KEY.into()),
         peer_snapshot: Vec::new(),
@@ -87,7 +87,7 @@ fn an_identity_does_not_show_its_key() {
     let files = Files {
         identity: Some(identity.file.encode()),
         node_secret_key: Some(Secret::new(KEY.into())),
-        signing_public_key: Some("signing".into()),
+        signing_public_key: Some("11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=".into()),
         private_key: KeyFile::Sound,
     };
     mute(&files);

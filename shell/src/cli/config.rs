@@ -7,7 +7,7 @@ use super::{
     args::{ConfigPart, Global, Output},
     say,
 };
-use crate::config::{Config, ConfigError, Loaded, LogFormat, LogLevel, Sources, show};
+use crate::config::{Config, ConfigError, Fault, Loaded, LogFormat, LogLevel, Sources, show};
 
 /// Where a client looks for the agent when nothing names a socket.
 const DEFAULT_SOCKET: &str = "/run/meshward/api.sock";
@@ -85,9 +85,13 @@ pub(super) fn socket(global: &Global) -> Result<PathBuf, Failed> {
     }
     let sources = sources(global);
     let named = sources.file.as_ref().is_some_and(|file| file.named);
-    match Config::load(&sources) {
-        Ok(loaded) => Ok(loaded.config.local_api.socket_path),
-        Err(faults) if named => Err(Failed::new(Code::BadConfig, told(&faults))),
-        Err(_) => Ok(DEFAULT_SOCKET.into()),
+    let (path, faults) = Config::socket_path(&sources);
+    // What only an agent needs may be missing here.
+    let broken: Vec<_> =
+        faults.into_iter().filter(|fault| !matches!(fault.fault, Fault::Unset(_))).collect();
+    match path {
+        Some(path) if broken.is_empty() || !named => Ok(path),
+        None if !named => Ok(DEFAULT_SOCKET.into()),
+        Some(_) | None => Err(Failed::new(Code::BadConfig, told(&broken))),
     }
 }

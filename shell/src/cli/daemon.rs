@@ -44,9 +44,14 @@ pub(super) fn register(global: &Global) -> Outcome {
 }
 
 fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
-    let config = config::load(global)?.config;
+    let loaded = config::load(global)?;
+    let idle = loaded.idle();
+    let config = loaded.config;
     let failed = |error: &dyn Error| Failed::new(Code::Failed, causes(error));
     log::start(&config.log).map_err(|error| failed(&error))?;
+    if !idle.is_empty() {
+        warn!("without effect in this version: {}", idle.join(", "));
+    }
     if let Err(error) = hygiene::seal() {
         warn!(%error, "core dumps of this process cannot be turned off");
     }

@@ -31,17 +31,22 @@ pub(super) fn get(socket: &Path, path: &str) -> Result<Answer, Failed> {
     runtime.block_on(async {
         match timeout(TIMEOUT, exchange(socket, path)).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(unreachable(socket, &error.to_string())),
-            Err(_) => Err(unreachable(socket, "it does not answer")),
+            Ok(Err(error)) => Err(unreachable(socket, &error.to_string(), mend(&error))),
+            Err(_) => Err(unreachable(socket, "it does not answer", "look at its log")),
         }
     })
 }
 
-fn unreachable(socket: &Path, cause: &str) -> Failed {
-    let text = format!(
-        "no agent on the socket {}: {cause}; start it with `meshward run`, or name its socket with --socket",
-        socket.display()
-    );
+fn mend(error: &io::Error) -> &'static str {
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        "join the group meshward, or ask as the user of the agent"
+    } else {
+        "start it with `meshward run`, or name the socket of one that runs with --socket"
+    }
+}
+
+fn unreachable(socket: &Path, cause: &str, mend: &str) -> Failed {
+    let text = format!("no agent on the socket {}: {cause}; {mend}", socket.display());
     Failed::new(Code::Unreachable, text)
 }
 

@@ -62,6 +62,9 @@ pub(super) fn failed(error: reqwest::Error) -> (Failure, String) {
         }
         at = error.source();
     }
+    if cause.contains("UnknownIssuer") {
+        cause.push_str(" (name the authority that signed it in control_plane.ca_file)");
+    }
     if tls::is_about_time(&error) {
         cause.push_str(" (or the clock of this host is wrong)");
     }

@@ -8,7 +8,7 @@ mod tls;
 use std::{io, path::PathBuf, time::Duration};
 
 use meshward_core::{
-    agent::{Answer, Failure},
+    agent::{Answer, Failure, Lost},
     wire::http::{Body, Method, Request, Response},
 };
 use reqwest::{Url, redirect, retry};
@@ -92,14 +92,16 @@ impl Client {
         Ok(Self { http, base })
     }
 
-    /// Makes one call, which is over within the timeout; beside a failure stands its cause in words for the log.
-    pub async fn send(&self, request: Request, timeout: Duration) -> (Answer, Option<String>) {
-        let (failure, cause) = match tokio::time::timeout(timeout, self.exchange(request)).await {
-            Ok(Ok(response)) => return (Answer::Responded(response), None),
-            Ok(Err(failed)) => failed,
-            Err(_) => (Failure::TimedOut, format!("no answer within {timeout:?}")),
-        };
-        (Answer::Failed(failure), Some(cause))
+    /// Makes one call, which is over within the timeout; a failure brings its cause in words.
+    pub async fn send(&self, request: Request, timeout: Duration) -> Answer {
+        match tokio::time::timeout(timeout, self.exchange(request)).await {
+            Ok(Ok(response)) => Answer::Responded(response),
+            Ok(Err((failure, cause))) => Answer::Failed(Lost { failure, cause }),
+            Err(_) => {
+                let cause = format!("it was given {timeout:?}");
+                Answer::Failed(Lost { failure: Failure::TimedOut, cause })
+            }
+        }
     }
 
     async fn exchange(&self, request: Request) -> Result<Response, (Failure, String)> {

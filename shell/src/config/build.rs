@@ -1,22 +1,19 @@
 //! From checked values to the typed [`Config`].
 
-use std::{path::PathBuf, time::Duration};
-
-use meshward_core::secret::Secret;
+use std::path::PathBuf;
 
 use super::{
     error::ConfigError,
     forms,
-    layers::{Held, Merged, Sources},
-    listen::ListenAddress,
-    rules,
+    layers::{Merged, Sources},
+    reader::Reader,
+    rules, schema,
     settings::{
         Actions, Audit, Backend, Config, ControlPlane, Health, Heartbeat, Integrity, LocalApi,
         LocalEndpoint, Log, LogFormat, LogLevel, Logs, Nat, Node, Pipeline, Policy, Reconcile,
         Registration, Sessions, Tunnel,
     },
-    show::Row,
-    value::Value,
+    show::{DEFAULT, Row},
 };
 
 /// A checked configuration, and where each of its values came from.
@@ -41,63 +38,23 @@ impl Config {
     }
 }
 
-/// Reads checked values by their paths.
-pub(super) struct Reader<'m>(pub(super) &'m Merged);
+impl Loaded {
+    /// The settings that somebody set and that have no effect in this version.
+    pub fn idle(&self) -> Vec<&'static str> {
+        let set = self.rows.iter().filter(|row| row.origin != DEFAULT);
+        set.map(|row| row.path).filter(|path| schema::is_idle(path)).collect()
+    }
+}
+
+impl Config {
+    /// The socket alone, with all that is wrong: a client of it needs nothing else.
+    pub fn socket_path(sources: &Sources) -> (Option<PathBuf>, Vec<ConfigError>) {
+        let merged = Merged::read(sources);
+        (Reader(&merged).path("local_api.socket_path"), merged.faults)
+    }
+}
 
 impl Reader<'_> {
-    fn value(&self, path: &str) -> Option<&Value> {
-        self.0.held.get(path).and_then(|Held { value, .. }| value.as_ref())
-    }
-
-    pub(super) fn text(&self, path: &str) -> Option<String> {
-        match self.value(path) {
-            Some(Value::Text(text)) => Some(text.clone()),
-            _ => None,
-        }
-    }
-
-    fn path(&self, path: &str) -> Option<PathBuf> {
-        self.text(path).map(PathBuf::from)
-    }
-
-    pub(super) fn flag(&self, path: &str) -> bool {
-        matches!(self.value(path), Some(Value::Flag(true)))
-    }
-
-    pub(super) fn duration(&self, path: &str) -> Duration {
-        match self.value(path) {
-            Some(Value::Duration(duration)) => *duration,
-            _ => Duration::ZERO,
-        }
-    }
-
-    pub(super) fn integer<T: TryFrom<u64> + Default>(&self, path: &str) -> T {
-        match self.value(path) {
-            Some(Value::Integer(number)) => T::try_from(*number).unwrap_or_default(),
-            _ => T::default(),
-        }
-    }
-
-    fn list(&self, path: &str) -> Vec<String> {
-        match self.value(path) {
-            Some(Value::List(entries)) => entries.clone(),
-            _ => Vec::new(),
-        }
-    }
-
-    fn secret(&self, path: &str) -> Option<Secret<String>> {
-        match self.value(path) {
-            Some(Value::Secret(secret)) => Some(secret.clone()),
-            _ => None,
-        }
-    }
-
-    fn listen(&self, path: &str) -> ListenAddress {
-        self.text(path)
-            .and_then(|text| ListenAddress::parse(&text))
-            .unwrap_or(ListenAddress::Everywhere(0))
-    }
-
     fn config(&self) -> Config {
         Config {
             node: Node {

@@ -78,6 +78,8 @@ pub(super) struct Held {
 pub(super) struct Merged {
     pub(super) held: BTreeMap<&'static str, Held>,
     pub(super) faults: Vec<ConfigError>,
+    /// Where settings are looked for, in words.
+    place: String,
     /// Whether what the file says is unknown: then nobody is told that a setting is missing in it.
     unread: bool,
 }
@@ -91,7 +93,9 @@ impl Merged {
         for (name, text) in &sources.environment {
             merged.variable(name, text);
         }
+        merged.place = "a configuration file".to_owned();
         if let Some(file) = &sources.file {
+            merged.place = file.path.display().to_string();
             merged.file(file);
         }
         for key in KEYS {
@@ -121,7 +125,10 @@ impl Merged {
         let whole = |line| Place::File { path: file.path.clone(), line };
         let text = match read(&file.path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !file.named => return,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !file.named => {
+                self.place.push_str(" (which is absent; another one is named with --config)");
+                return;
+            }
             Err(error) => {
                 self.unread = true;
                 let fault = Fault::File(format!("cannot read it: {error}"));
@@ -211,7 +218,7 @@ impl Merged {
             }
             Default::Required if self.unread => None,
             Default::Required => {
-                let needed = format!("must be set: in the file, or as {}", key.variable());
+                let needed = format!("must be set: in {}, or as {}", self.place, key.variable());
                 self.fault(Place::Nowhere, Some(key.path), Fault::Unset(needed));
                 None
             }

@@ -9,6 +9,7 @@ mod forms;
 mod layers;
 mod listen;
 mod nearest;
+mod reader;
 mod rules;
 mod schema;
 mod settings;

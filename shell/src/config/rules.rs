@@ -5,11 +5,11 @@
 use std::time::Duration;
 
 use super::{
-    build::Reader,
     duration,
     error::{Fault, Place},
     forms,
     layers::Merged,
+    reader::Reader,
     schema,
 };
 

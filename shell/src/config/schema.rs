@@ -210,7 +210,41 @@ pub(super) fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.path == path)
 }
 
+/// What is checked and otherwise without effect so far: sections, keys, or the starts of keys.
+const IDLE: &[&str] = &[
+    "actions.hooks_dir",
+    "audit.",
+    "control_plane.sse_",
+    "integrity.",
+    "local_api.debounce_period",
+    "local_api.http_",
+    "local_api.secret_auth_enabled",
+    "logs.",
+    "metrics.",
+    "nat.",
+    "policy.",
+    "sessions.",
+    "tunnel.",
+];
+
+/// Whether a setting has no effect in this version.
+pub(super) fn is_idle(path: &str) -> bool {
+    IDLE.iter().any(|start| path.starts_with(start))
+}
+
 /// Whether keys stand below this name.
 pub(super) fn is_section(path: &str) -> bool {
     KEYS.iter().any(|key| key.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{IDLE, KEYS};
+
+    #[test]
+    fn every_start_of_what_is_idle_names_a_key() {
+        for start in IDLE {
+            assert!(KEYS.iter().any(|key| key.path.starts_with(start)), "{start}");
+        }
+    }
 }

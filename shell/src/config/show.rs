@@ -6,6 +6,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{duration, error::Place, layers::Held, value::Value};
 
+/// The origin of what nobody set.
+pub(super) const DEFAULT: &str = "default";
 /// What stands for a secret that is set.
 const MASK: &str = "********";
 
@@ -29,7 +31,7 @@ impl Row {
             Some(Value::Text(text)) => json!(text),
         };
         let origin = match &held.place {
-            Place::Nowhere => "default".to_owned(),
+            Place::Nowhere => DEFAULT.to_owned(),
             place @ (Place::File { .. } | Place::Environment(_) | Place::Flag(_)) => {
                 place.to_string()
             }

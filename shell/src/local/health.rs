@@ -8,12 +8,16 @@ use meshward_core::agent::Door;
 use tokio::net::TcpListener;
 use tracing::info;
 
-use super::{ListenError, serve::Limits};
+use super::{
+    ListenError,
+    serve::{Crowded, Limits},
+};
 use crate::config::ListenAddress;
 
 pub(super) const LIMITS: Limits = Limits {
     door: Door::Health,
     connections_max: 64,
+    crowded: Crowded::DropOldest,
     head: Duration::from_secs(5),
     body: Duration::from_secs(10),
     answer: Duration::from_secs(10),
@@ -29,7 +33,8 @@ pub(super) async fn bind(address: &ListenAddress) -> Result<TcpListener, ListenE
     for candidate in address.candidates() {
         match TcpListener::bind(&candidate).await {
             Ok(listener) => {
-                info!(address = candidate, "health listener open");
+                let address = listener.local_addr().map_or(candidate, |open| open.to_string());
+                info!(address, "health listener open");
                 return Ok(listener);
             }
             Err(error) => failed = error,

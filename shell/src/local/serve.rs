@@ -1,6 +1,8 @@
 //! Connections of local clients: accepted up to a cap, head and body read within their limits, asked, answered.
 
-use std::{convert::Infallible, future::Future, io, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque, convert::Infallible, future::Future, io, sync::Arc, time::Duration,
+};
 
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::{
@@ -18,8 +20,8 @@ use meshward_core::{
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
-    sync::{Semaphore, mpsc, oneshot, watch},
-    task::JoinSet,
+    sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc, oneshot, watch},
+    task::{AbortHandle, JoinSet},
 };
 use tracing::{debug, warn};
 
@@ -29,8 +31,10 @@ use super::{Asked, stall::Stalling};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) door: Door,
-    /// Connections at once; one more is closed at once.
+    /// Connections at once.
     pub(super) connections_max: usize,
+    /// What happens to one more than that.
+    pub(super) crowded: Crowded,
     /// From the first byte of a head to its last.
     pub(super) head: Duration,
     /// From the end of a head to the end of the body.
@@ -42,6 +46,15 @@ pub(super) struct Limits {
     pub(super) head_bytes_max: usize,
     pub(super) body_bytes_max: usize,
     pub(super) keep_alive: bool,
+}
+
+/// Who has to go when there is no room for one more connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Crowded {
+    /// The one that comes.
+    RefuseNewest,
+    /// The one that came first: where every answer is given at once, it is the one that asks nothing.
+    DropOldest,
 }
 
 /// How long accepting rests when the system is out of descriptors.
@@ -70,7 +83,7 @@ impl Accept for UnixListener {
     }
 }
 
-/// Accepts until stopped; a connection over the cap is closed at once.
+/// Accepts until stopped; over the cap, a connection is closed at once.
 pub(super) async fn listener(
     listener: impl Accept,
     limits: Limits,
@@ -78,20 +91,36 @@ pub(super) async fn listener(
     mut stopped: watch::Receiver<bool>,
 ) {
     let room = Arc::new(Semaphore::new(limits.connections_max));
+    let answers = Arc::new(Semaphore::new(ANSWERS_MAX));
     let mut connections = JoinSet::new();
+    let mut oldest = Oldest::default();
     loop {
         let accepted = tokio::select! {
             accepted = listener.next() => accepted,
             Some(_) = connections.join_next() => continue,
             () = told(&mut stopped) => break,
         };
-        match (accepted, Arc::clone(&room).try_acquire_owned()) {
+        if limits.crowded == Crowded::DropOldest && room.available_permits() == 0 {
+            oldest.cut();
+        }
+        let place = match limits.crowded {
+            Crowded::RefuseNewest => Arc::clone(&room).try_acquire_owned(),
+            // The one that was cut gives its place back as soon as its task has ended.
+            Crowded::DropOldest => {
+                Arc::clone(&room).acquire_owned().await.map_err(|_| TryAcquireError::Closed)
+            }
+        };
+        match (accepted, place) {
             (Ok(stream), Ok(permit)) => {
-                let served = connection(stream, limits, asked.clone(), stopped.clone());
-                connections.spawn(async move {
+                let desk = Desk { asked: asked.clone(), answers: Arc::clone(&answers) };
+                let served = connection(stream, limits, desk, stopped.clone());
+                let handle = connections.spawn(async move {
                     served.await;
                     drop(permit);
                 });
+                if limits.crowded == Crowded::DropOldest {
+                    oldest.note(handle);
+                }
             }
             (Ok(_), Err(_)) => {
                 debug!(door = ?limits.door, "no room for another connection; it is closed")
@@ -107,6 +136,25 @@ pub(super) async fn listener(
     while connections.join_next().await.is_some() {}
 }
 
+/// The open connections in the order they came.
+#[derive(Debug, Default)]
+struct Oldest(VecDeque<AbortHandle>);
+
+impl Oldest {
+    fn note(&mut self, connection: AbortHandle) {
+        self.0.retain(|known| !known.is_finished());
+        self.0.push_back(connection);
+    }
+
+    fn cut(&mut self) {
+        while let Some(oldest) = self.0.pop_front() {
+            if !oldest.is_finished() {
+                return oldest.abort();
+            }
+        }
+    }
+}
+
 /// Waits until the listeners are told to stop, or are gone.
 async fn told(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
@@ -116,12 +164,12 @@ async fn told(stopped: &mut watch::Receiver<bool>) {
 async fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     limits: Limits,
-    asked: mpsc::Sender<Asked>,
+    desk: Desk,
     mut stopped: watch::Receiver<bool>,
 ) {
     let service = service_fn(move |request| {
-        let asked = asked.clone();
-        async move { Ok::<_, Infallible>(answer(request, limits, asked).await) }
+        let desk = desk.clone();
+        async move { Ok::<_, Infallible>(answer(request, limits, desk).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -145,14 +193,50 @@ async fn connection(
 /// The smallest buffer that hyper takes.
 const HYPER_BUFFER_MIN: usize = 8192;
 
+/// How many bytes the answers of one listener may hold that their readers have not taken yet; for an answer beyond
+/// that the agent is busy.
+const ANSWERS_MAX: usize = 64 << 20;
+
+/// Where a connection's requests go, and the room that their answers share.
+#[derive(Clone)]
+struct Desk {
+    asked: mpsc::Sender<Asked>,
+    answers: Arc<Semaphore>,
+}
+
+/// The body of an answer, with the room that it takes until it has been sent.
+struct Held {
+    body: Vec<u8>,
+    _room: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
 async fn answer(
     request: HttpRequest<Incoming>,
     limits: Limits,
-    asked: mpsc::Sender<Asked>,
+    desk: Desk,
 ) -> HttpResponse<Full<Bytes>> {
     let request = read(request, limits).await;
-    let answered = tokio::time::timeout(limits.answer, ask(request, limits.door, asked)).await;
-    written(answered.ok().flatten().unwrap_or_else(|| busy(limits.door)))
+    let answered = async {
+        let mut response = ask(request, limits.door, desk.asked).await?;
+        let body = std::mem::take(&mut response.body);
+        let bytes = u32::try_from(body.len().min(ANSWERS_MAX)).unwrap_or(u32::MAX);
+        let room = desk.answers.try_acquire_many_owned(bytes).ok()?;
+        Some(written(&response, Bytes::from_owner(Held { body, _room: room })))
+    };
+    match tokio::time::timeout(limits.answer, answered).await {
+        Ok(Some(answer)) => answer,
+        Ok(None) | Err(_) => {
+            let mut response = busy(limits.door);
+            let body = Bytes::from(std::mem::take(&mut response.body));
+            written(&response, body)
+        }
+    }
 }
 
 /// `None` when the agent has stopped.
@@ -195,8 +279,8 @@ async fn read(request: HttpRequest<Incoming>, limits: Limits) -> Request {
     }
 }
 
-fn written(response: Response) -> HttpResponse<Full<Bytes>> {
-    let mut written = HttpResponse::new(Full::new(Bytes::from(response.body)));
+fn written(response: &Response, body: Bytes) -> HttpResponse<Full<Bytes>> {
+    let mut written = HttpResponse::new(Full::new(body));
     *written.status_mut() =
         StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     for (name, value) in response.headers.iter() {

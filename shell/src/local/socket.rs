@@ -18,7 +18,10 @@ use rustix::{
 use tokio::net::UnixListener;
 use tracing::{info, warn};
 
-use super::{ListenError, serve::Limits};
+use super::{
+    ListenError,
+    serve::{Crowded, Limits},
+};
 
 /// The longest path of a socket, in bytes.
 pub(super) const PATH_MAX: usize = 107;
@@ -32,6 +35,7 @@ const GROUP: &str = "meshward";
 pub(super) const LIMITS: Limits = Limits {
     door: Door::Socket,
     connections_max: 1024,
+    crowded: Crowded::RefuseNewest,
     head: Duration::from_secs(5),
     body: Duration::from_secs(10),
     answer: Duration::from_secs(30),

@@ -4,7 +4,7 @@
 use meshward_core::{
     agent::{Memory, Order, StagedFile, Stored},
     wire::{
-        grammar::{NodeSecretKey, PublicKey, Uuid},
+        grammar::{NodeSecretKey, PublicKey, Uuid, base64_text},
         identity::{Identity, IdentityFile, KeyFile},
         rotation::Receipt,
     },
@@ -29,7 +29,7 @@ fn identity(number: u8) -> Identity {
         file: IdentityFile {
             node_id: node.to_string(),
             mesh_ip: format!("10.0.0.{number}"),
-            signing_public_key: format!("signing {number}"),
+            signing_public_key: base64_text(&[number; 32]),
             signing_key_id: "key".into(),
             domain_mesh_cidr: "10.0.0.0/24".into(),
             last_rotation: None,

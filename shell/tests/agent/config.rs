@@ -40,10 +40,8 @@ fn every_fault_is_told_at_once_with_file_line_key_and_rule() {
 fn needed_settings_that_stand_nowhere_are_named_with_their_variable() {
     let (code, told) = checked("");
     assert_eq!(code, Some(3));
-    assert!(
-        told.contains("node.data_dir: must be set: in the file, or as MESHWARD_NODE__DATA_DIR"),
-        "{told}"
-    );
+    assert!(told.contains("node.data_dir: must be set: in /"), "{told}");
+    assert!(told.contains("/config.toml, or as MESHWARD_NODE__DATA_DIR"), "{told}");
     assert!(told.contains("control_plane.url: must be set"), "{told}");
 }
 
@@ -214,4 +212,36 @@ fn the_guide_names_every_key_with_its_default() {
     let mut known = BTreeMap::new();
     flattened(&serde_json::from_slice(&shown).unwrap(), "", &mut known);
     assert_eq!(guide(), known);
+}
+
+#[test]
+fn a_client_needs_nothing_of_the_configuration_but_the_socket() {
+    let node = Node::new("http://127.0.0.1:9", "");
+    fs::write(node.path("config.toml"), "[node]\nrun_dir = \"/run/elsewhere\"\n").unwrap();
+    let output = node.run(&["status"]);
+    assert_eq!(output.status.code(), Some(5));
+    let told = text(&output.stderr);
+    assert!(told.contains("no agent on the socket /run/elsewhere/api.sock"), "{told}");
+    fs::write(node.path("config.toml"), "").unwrap();
+    let mut command = node.command(&["status"]);
+    let output =
+        command.env("MESHWARD_LOCAL_API__SOCKET_PATH", "/run/other.sock").output().unwrap();
+    let told = text(&output.stderr);
+    assert!(told.contains("no agent on the socket /run/other.sock"), "{told}");
+}
+
+#[test]
+fn a_setting_without_effect_is_told_at_the_start() {
+    let node = Node::new(
+        "http://127.0.0.1:9",
+        "[nat]\ntimeout = \"4s\"\n[local_api]\ndebounce_period = \"6s\"\n",
+    );
+    fs::remove_file(node.path("token")).unwrap();
+    let output = node.run(&["register"]);
+    let told = text(&output.stderr);
+    assert!(
+        told.contains("without effect in this version: local_api.debounce_period, nat.timeout"),
+        "{told}"
+    );
+    assert_eq!(output.status.code(), Some(1));
 }

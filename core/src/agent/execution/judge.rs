@@ -90,6 +90,16 @@ fn begin(
     }
 }
 
+/// The line for an entry that is reported as failed without running.
+pub(super) fn rejected(entry: &Execution, reason: &str) -> Notice {
+    Notice::warn(format!(
+        "execution {:?} of {:?} ({:?}) does not run here and is reported as failed: {reason}",
+        entry.execution_id.as_str(),
+        entry.action.as_str(),
+        entry.kind
+    ))
+}
+
 /// The line for an entry that is settled without a callback.
 pub(super) fn settled(entry: &Execution, reason: &str) -> Notice {
     Notice::warn(format!(

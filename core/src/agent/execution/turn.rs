@@ -92,7 +92,7 @@ impl<'s> Turn<'s> {
             }
             Move::Settle(reason) => self.settle_unrun(&entry, &reason),
             Move::Claim(leg) => self.begin(entry, Errand::Claim, leg),
-            Move::Walk(leg, reason) => self.begin(entry, Errand::Walk(reason), leg),
+            Move::Walk(leg, reason) => self.walk(entry, leg, reason),
             Move::Orphan => self.report(entry, report::failed(LOST)),
             Move::Deliver(callback) => self.report(entry, callback),
         }
@@ -123,6 +123,11 @@ impl<'s> Turn<'s> {
     fn settle_unrun(&mut self, entry: &Execution, reason: &str) {
         self.tell(judge::settled(entry, reason));
         self.settle(id(entry));
+    }
+
+    fn walk(&mut self, entry: Execution, leg: Status, reason: &'static str) {
+        self.tell(judge::rejected(&entry, reason));
+        self.begin(entry, Errand::Walk(reason), leg);
     }
 
     fn report(&mut self, entry: Execution, callback: Callback) {

@@ -15,7 +15,7 @@ use alloc::{
 };
 use core::fmt::Debug;
 
-use super::{Settings, admit};
+use super::{Settings, route};
 use crate::{
     ids::CorrelationId,
     wire::{
@@ -35,6 +35,8 @@ pub struct Denial {
     pub detail: String,
     /// The `Allow` header of a 405.
     pub allow: Option<String>,
+    /// The `Retry-After` header of a 429, in seconds.
+    pub retry_after: Option<u64>,
     /// The machine that refused and which of its rules, such as `heartbeat.clock_skew`; for the journal.
     pub rule: String,
 }
@@ -71,7 +73,8 @@ impl Denial {
     /// An error without a code.
     pub fn plain(status: u16, detail: impl ToString) -> Self {
         let rule = String::new();
-        Self { status, code: None, detail: detail.to_string(), allow: None, rule }
+        let detail = detail.to_string();
+        Self { status, code: None, detail, allow: None, retry_after: None, rule }
     }
 
     fn coded(code: Code, detail: impl ToString) -> Self {
@@ -81,7 +84,7 @@ impl Denial {
     /// The problem body for a request to `path`, which is as it was received.
     pub fn response(self, settings: &Settings, path: &str, correlation: CorrelationId) -> Response {
         let code = self.code.as_ref().map(Code::as_str);
-        let is_register = admit::decoded(path) == REGISTER;
+        let is_register = route::segments(path).is_some_and(|way| way == ["v1", "register"]);
         let problem = Problem {
             kind: code.map_or_else(
                 || "about:blank".to_string(),
@@ -99,6 +102,9 @@ impl Denial {
             .with(CORRELATION_HEADER, &problem.correlation_id);
         if let Some(allow) = self.allow {
             response = response.with("allow", &allow);
+        }
+        if let Some(seconds) = self.retry_after {
+            response = response.with("retry-after", &seconds.to_string());
         }
         response.body = json::encode(&problem);
         response.body.push(b'\n');

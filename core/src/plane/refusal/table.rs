@@ -19,10 +19,8 @@ impl Refused for route::Miss {
         let miss = self;
         let detail = miss.to_string();
         match miss {
-            route::Miss::NotFound => Denial::plain(404, detail),
-            route::Miss::Method { allow } => {
-                Denial { allow: Some(allow), ..Denial::plain(405, detail) }
-            }
+            Self::NotFound => Denial::plain(404, detail),
+            Self::Method { allow } => Denial { allow: Some(allow), ..Denial::plain(405, detail) },
         }
     }
 }
@@ -33,10 +31,8 @@ impl Refused for admit::Refusal {
     fn denial(self) -> Denial {
         let refusal = self;
         match refusal {
-            admit::Refusal::Bearer(_) | admit::Refusal::Node | admit::Refusal::Key => {
-                Denial::coded(Code::Unauthorized, refusal)
-            }
-            admit::Refusal::Local => Denial::plain(401, refusal),
+            Self::Bearer(_) | Self::Node | Self::Key => Denial::coded(Code::Unauthorized, refusal),
+            Self::Local => Denial::plain(401, refusal),
         }
     }
 }
@@ -54,27 +50,28 @@ impl Refused for register::Refusal {
     const MACHINE: &'static str = "register";
 
     fn denial(self) -> Denial {
-        use register::Refusal as R;
         let detail = self.to_string();
         match self {
-            R::TooLarge | R::Unreadable | R::Malformed(_) => Denial::plain(400, detail),
-            R::NotAString(_) | R::Empty(_) | R::TooLong(_) | R::Nul(_) | R::ProjectId => {
-                Denial::plain(422, detail)
-            }
-            R::PublicKey => Denial::coded(Code::PublicKeyInvalid, detail),
-            R::Token => Denial::plain(403, detail),
-            R::Kind => Denial::coded(Code::KindMismatch, detail),
-            R::TokenConsumed => Denial::coded(Code::TokenConsumed, detail),
-            R::TokenExpired => Denial::coded(Code::TokenExpired, detail),
-            R::TokenRevoked => Denial::coded(Code::TokenRevoked, detail),
-            R::Project => Denial::coded(Code::ProjectMismatch, detail),
-            R::Nonce(nonce::Refusal::Collision) => Denial::coded(Code::NonceCollision, detail),
-            R::Nonce(nonce::Refusal::Full) => Denial::plain(503, detail),
-            R::ResourceNotFound => Denial::coded(Code::ResourceNotFound, detail),
-            R::PoolExhausted => Denial::coded(Code::PoolExhausted, detail),
-            R::SubrangeExhausted => Denial::coded(Code::SubrangeExhausted, detail),
-            R::AllocatorContention => Denial::coded(Code::AllocatorContention, detail),
-            R::Internal => Denial::plain(500, detail),
+            Self::TooLarge | Self::Unreadable | Self::Malformed(_) => Denial::plain(400, detail),
+            Self::NotAString(_)
+            | Self::Empty(_)
+            | Self::TooLong(_)
+            | Self::Nul(_)
+            | Self::ProjectId => Denial::plain(422, detail),
+            Self::PublicKey => Denial::coded(Code::PublicKeyInvalid, detail),
+            Self::Token => Denial::plain(403, detail),
+            Self::Kind => Denial::coded(Code::KindMismatch, detail),
+            Self::TokenConsumed => Denial::coded(Code::TokenConsumed, detail),
+            Self::TokenExpired => Denial::coded(Code::TokenExpired, detail),
+            Self::TokenRevoked => Denial::coded(Code::TokenRevoked, detail),
+            Self::Project => Denial::coded(Code::ProjectMismatch, detail),
+            Self::Nonce(nonce::Refusal::Collision) => Denial::coded(Code::NonceCollision, detail),
+            Self::Nonce(nonce::Refusal::Full) => Denial::plain(503, detail),
+            Self::ResourceNotFound => Denial::coded(Code::ResourceNotFound, detail),
+            Self::PoolExhausted => Denial::coded(Code::PoolExhausted, detail),
+            Self::SubrangeExhausted => Denial::coded(Code::SubrangeExhausted, detail),
+            Self::AllocatorContention => Denial::coded(Code::AllocatorContention, detail),
+            Self::Internal => Denial::plain(500, detail),
         }
     }
 }
@@ -83,16 +80,15 @@ impl Refused for heartbeat::Refusal {
     const MACHINE: &'static str = "heartbeat";
 
     fn denial(self) -> Denial {
-        use heartbeat::Refusal as R;
         let detail = self.to_string();
         match self {
-            R::TooLarge => Denial::plain(413, detail),
-            R::Unreadable | R::Malformed(_) | R::NatSummary => {
+            Self::TooLarge => Denial::plain(413, detail),
+            Self::Unreadable | Self::Malformed(_) | Self::NatSummary => {
                 Denial::coded(Code::MalformedHeartbeatRequest, detail)
             }
-            R::ClockSkew => Denial::coded(Code::ClockSkew, detail),
-            R::Checksum => Denial::coded(Code::BinaryChecksumEmpty, detail),
-            R::Version => Denial::coded(Code::BinaryVersionEmpty, detail),
+            Self::ClockSkew => Denial::coded(Code::ClockSkew, detail),
+            Self::Checksum => Denial::coded(Code::BinaryChecksumEmpty, detail),
+            Self::Version => Denial::coded(Code::BinaryVersionEmpty, detail),
         }
     }
 }
@@ -101,17 +97,16 @@ impl Refused for rotation::Refusal {
     const MACHINE: &'static str = "rotation";
 
     fn denial(self) -> Denial {
-        use rotation::Refusal as R;
         let detail = self.to_string();
         match self {
-            R::TooLarge => Denial::coded(Code::KeysRotateBodyTooLarge, detail),
-            R::Unreadable | R::Malformed(_) => {
+            Self::TooLarge => Denial::coded(Code::KeysRotateBodyTooLarge, detail),
+            Self::Unreadable | Self::Malformed(_) => {
                 Denial::coded(Code::MalformedKeysRotateRequest, detail)
             }
-            R::KeyInvalid => Denial::coded(Code::KeysRotatePublicKeyInvalid, detail),
-            R::KeyUnchanged => Denial::coded(Code::KeysRotatePublicKeyUnchanged, detail),
-            R::NoPendingRotation => Denial::coded(Code::KeysRotateNoPendingRotation, detail),
-            R::Full => Denial::plain(503, detail),
+            Self::KeyInvalid => Denial::coded(Code::KeysRotatePublicKeyInvalid, detail),
+            Self::KeyUnchanged => Denial::coded(Code::KeysRotatePublicKeyUnchanged, detail),
+            Self::NoPendingRotation => Denial::coded(Code::KeysRotateNoPendingRotation, detail),
+            Self::Full => Denial::plain(503, detail),
         }
     }
 }
@@ -120,16 +115,15 @@ impl Refused for execution::Refusal {
     const MACHINE: &'static str = "execution";
 
     fn denial(self) -> Denial {
-        use execution::Refusal as R;
         let detail = self.to_string();
         match self {
-            R::InlineTooLarge => Denial::coded(Code::InlineOutputTooLarge, detail),
-            R::TooLarge
-            | R::Unreadable
-            | R::Malformed(_)
-            | R::ExecutionId
-            | R::DeclaredOutput
-            | R::InlineNotBase64 => Denial::coded(Code::MalformedExecutionCallback, detail),
+            Self::InlineTooLarge => Denial::coded(Code::InlineOutputTooLarge, detail),
+            Self::TooLarge
+            | Self::Unreadable
+            | Self::Malformed(_)
+            | Self::ExecutionId
+            | Self::DeclaredOutput
+            | Self::InlineNotBase64 => Denial::coded(Code::MalformedExecutionCallback, detail),
         }
     }
 }
@@ -140,16 +134,15 @@ impl Refused for executions::Refusal {
     fn denial(self) -> Denial {
         let refusal = self;
         use execution::Advance;
-        use executions::Refusal as R;
         match refusal {
-            R::Advance(Advance::AlreadyTerminal) => {
+            Self::Advance(Advance::AlreadyTerminal) => {
                 Denial::coded(Code::ExecutionAlreadyTerminal, refusal)
             }
-            R::Advance(Advance::InvalidTransition) => {
+            Self::Advance(Advance::InvalidTransition) => {
                 Denial::coded(Code::InvalidStateTransition, refusal)
             }
-            R::Output => Denial::coded(Code::MalformedExecutionCallback, refusal),
-            R::Upload(_) | R::Full => Denial::plain(503, refusal),
+            Self::Output => Denial::coded(Code::MalformedExecutionCallback, refusal),
+            Self::Upload(_) | Self::Full => Denial::plain(503, refusal),
         }
     }
 }
@@ -160,11 +153,11 @@ impl Refused for upload::Refusal {
     fn denial(self) -> Denial {
         let refusal = self;
         let status = match refusal {
-            upload::Refusal::Unknown => 404,
-            upload::Refusal::Used => 409,
-            upload::Refusal::TooLarge => 413,
-            upload::Refusal::Unreadable => 400,
-            upload::Refusal::Full => 503,
+            Self::Unknown => 404,
+            Self::Used => 409,
+            Self::TooLarge => 413,
+            Self::Unreadable => 400,
+            Self::Full => 503,
         };
         Denial::plain(status, refusal)
     }
@@ -176,12 +169,12 @@ impl Refused for snapshot::Refusal {
     fn denial(self) -> Denial {
         let refusal = self;
         let status = match refusal {
-            snapshot::Refusal::TooLarge => 413,
-            snapshot::Refusal::Unreadable
-            | snapshot::Refusal::Malformed(_)
-            | snapshot::Refusal::Reachability
-            | snapshot::Refusal::Parameters(_)
-            | snapshot::Refusal::Status(_) => 400,
+            Self::TooLarge => 413,
+            Self::Unreadable
+            | Self::Malformed(_)
+            | Self::Reachability
+            | Self::Parameters(_)
+            | Self::Status(_) => 400,
         };
         Denial::plain(status, refusal)
     }

@@ -5,7 +5,15 @@
 use alloc::string::ToString as _;
 
 use super::{Denial, Refused};
-use crate::plane::{faults::rule, journal, verify};
+use crate::plane::{faults::rule, journal, origin, verify};
+
+impl Refused for origin::Refusal {
+    const MACHINE: &'static str = "origin";
+
+    fn denial(self) -> Denial {
+        Denial::plain(403, self)
+    }
+}
 
 impl Refused for journal::Refusal {
     const MACHINE: &'static str = "journal";

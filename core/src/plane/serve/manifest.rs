@@ -1,25 +1,76 @@
 //! Capability manifests, NAT endpoints and integrity violations.
+//!
+//! Specification: "PUT /v1/nodes/{id}/capabilities", "PUT /v1/nodes/{id}/endpoint" and
+//! "POST /v1/nodes/{id}/integrity-violations".
 
 use super::{Answered, Asked};
 use crate::{
-    plane::{Plane, refusal::Denial},
+    plane::{
+        Plane, capabilities, captures::Endpoint as Captured, counters::Counter, endpoint, integrity,
+    },
     step::Step,
+    time::Now,
+    wire::{capabilities::CapabilityManifestRequest, http::Response, json},
 };
 
 impl Plane {
-    pub(in crate::plane) fn capabilities(self, _asked: Asked<'_>) -> Answered {
-        Step::to(self).emit(Err(Denial::plain(501, "not built yet")))
+    pub(in crate::plane) fn capabilities(mut self, asked: Asked<'_>) -> Answered {
+        let read = capabilities::read(&asked.body);
+        self.captures.keep(Captured::Capabilities, asked.body);
+        match read {
+            Ok(manifest) => self.declare(asked.now, manifest),
+            Err(refusal) => Step::to(self).emit(Err(refusal.into())),
+        }
     }
 
-    pub(in crate::plane) fn endpoint(self, _asked: Asked<'_>) -> Answered {
-        Step::to(self).emit(Err(Denial::plain(501, "not built yet")))
+    fn declare(mut self, now: Now, manifest: CapabilityManifestRequest) -> Answered {
+        self.counters.count(Counter::Capabilities);
+        let Self { capabilities, .. } = self;
+        let moved = capabilities.step(now, capabilities::Input::Reported(manifest));
+        moved.lift(
+            |capabilities| Self { capabilities, ..self },
+            |capabilities::Effect::Answer(answer)| Ok(Response::json(200, json::encode(&answer))),
+        )
     }
 
-    pub(in crate::plane) fn integrity_violations(self, _asked: Asked<'_>) -> Answered {
-        Step::to(self).emit(Err(Denial::plain(501, "not built yet")))
+    pub(in crate::plane) fn endpoint(mut self, asked: Asked<'_>) -> Answered {
+        let read = endpoint::read(&asked.body, asked.now.wall);
+        self.captures.keep(Captured::NatEndpoint, asked.body);
+        match read {
+            Ok(_) => {
+                self.counters.count(Counter::Endpoints);
+                self.move_endpoints(asked.now, endpoint::Input::Reported)
+            }
+            Err(refusal) => Step::to(self).emit(Err(refusal.into())),
+        }
     }
 
-    pub(in crate::plane) fn configure_endpoint(self, _asked: Asked<'_>) -> Answered {
-        Step::to(self).emit(Err(Denial::plain(501, "not built yet")))
+    fn move_endpoints(self, now: Now, input: endpoint::Input) -> Answered {
+        self.endpoints.step(now, input).lift(
+            |endpoints| Self { endpoints, ..self },
+            |endpoint::Effect::Answer(answer)| Ok(Response::json(200, json::encode(&answer))),
+        )
+    }
+
+    pub(in crate::plane) fn integrity_violations(mut self, asked: Asked<'_>) -> Answered {
+        let read = integrity::read(&asked.body);
+        self.captures.keep(Captured::IntegrityViolations, asked.body);
+        let answer = read.map(|batch| {
+            self.counters.count(Counter::IntegrityViolations);
+            Response::json(200, json::encode(&integrity::response(asked.now, &batch)))
+        });
+        Step::to(self).emit(answer.map_err(Into::into))
+    }
+
+    pub(in crate::plane) fn configure_endpoint(mut self, asked: Asked<'_>) -> Answered {
+        let read = endpoint::read_ttl(&asked.body);
+        self.captures.keep(Captured::ConfigureEndpoint, asked.body);
+        match read {
+            Ok(ttl) => {
+                let input = endpoint::Input::Configured { ttl };
+                self.move_endpoints(asked.now, input).emit(Ok(Response::empty(204)))
+            }
+            Err(refusal) => Step::to(self).emit(Err(refusal.into())),
+        }
     }
 }

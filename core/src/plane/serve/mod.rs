@@ -13,13 +13,13 @@ mod work;
 use alloc::vec::Vec;
 
 use super::{
-    Drawn, Plane, Settings,
+    Arrival, Drawn, Plane, Settings,
     refusal::Denial,
     stream::{Audience, Opening},
     verify::Condition,
 };
 use crate::{
-    ids::ExecutionId,
+    ids::{CallId, ExecutionId},
     step::Step,
     time::Now,
     wire::{
@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-pub(super) use watch::ui;
+pub(super) use watch::page;
 pub(super) use work::token;
 
 /// A request on its way to its machine.
@@ -37,6 +37,8 @@ pub(super) use work::token;
 pub(super) struct Asked<'s> {
     pub(super) settings: &'s Settings,
     pub(super) now: Now,
+    /// Whose streams and late answers are known by it.
+    pub(super) call: CallId,
     /// Without its body.
     pub(super) head: Request,
     pub(super) body: Body,
@@ -45,12 +47,13 @@ pub(super) struct Asked<'s> {
 
 impl<'s> Asked<'s> {
     /// A body with two lengths is no body that can be relied on.
-    pub(super) fn new(settings: &'s Settings, now: Now, mut head: Request, drawn: Drawn) -> Self {
+    pub(super) fn new(settings: &'s Settings, now: Now, call: CallId, arrival: Arrival) -> Self {
+        let Arrival { request: mut head, drawn, .. } = arrival;
         let mut body = core::mem::replace(&mut head.body, Body::EMPTY);
         if head.headers.all("content-length").count() > 1 {
             body = Body::Unreadable;
         }
-        Self { settings, now, head, body, drawn }
+        Self { settings, now, call, head, body, drawn }
     }
 }
 
@@ -103,7 +106,7 @@ impl Plane {
             Call::IntegrityViolations { .. } => self.integrity_violations(asked),
             Call::Local(sink) => self.local(sink, asked),
             Call::Release { tag, asset } => Step::to(self).emit(ingest::release(&tag, &asset)),
-            Call::OpenApi => Step::to(self).emit(watch::openapi(&asked)),
+            Call::OpenApi => Step::to(self).emit(Ok(watch::openapi(&asked))),
             Call::Test(test) => return self.control(test, asked),
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! Specification: "POST /v1/register" to "GET /v1/nodes/{id}/reachability".
 
-use alloc::vec;
+use alloc::{vec, vec::Vec};
 
 use super::{Answered, Asked};
 use crate::{
@@ -12,12 +12,13 @@ use crate::{
         captures::Endpoint,
         counters::Counter,
         heartbeat, nonce,
+        pulled::Pulled,
         refusal::Denial,
         register::{self, Registration},
         rotation,
     },
     step::Step,
-    time::Now,
+    time::{Now, Wall},
     wire::{
         control::{Health, HealthCheck},
         http::Response,
@@ -105,9 +106,19 @@ impl Plane {
 
     pub(super) fn state(mut self, asked: &Asked<'_>) -> Answered {
         self.counters.count(Counter::States);
-        let status = |execution: &ExecutionId| self.executions.status(execution);
-        let body = json::encode(&self.desired.project(asked.now.wall, status));
+        let wall = asked.now.wall;
+        let body = match self.pulled.as_ref().and_then(|pulled| pulled.at(wall)) {
+            Some(body) => body,
+            None => self.pull(wall),
+        };
         Step::to(self).emit(Ok(Response::json(200, body)))
+    }
+
+    fn pull(&mut self, wall: Wall) -> Vec<u8> {
+        let status = |execution: &ExecutionId| self.executions.status(execution);
+        let body = json::encode(&self.desired.project(wall, status));
+        self.pulled = Some(Pulled::new(body.clone(), wall, self.desired.lapses(wall)));
+        body
     }
 
     pub(super) fn reachability(self) -> Answered {

@@ -57,10 +57,19 @@ impl Plane {
     }
 }
 
-pub(super) fn openapi(_asked: &Asked<'_>) -> Result<Response, Denial> {
-    Err(Denial::plain(501, "not built yet"))
+pub(super) fn openapi(asked: &Asked<'_>) -> Response {
+    Response::json(200, asked.settings.documents.openapi.into())
 }
 
-pub(in crate::plane) fn ui(_asked: &Asked<'_>) -> Result<Response, Denial> {
-    Err(Denial::plain(501, "not built yet"))
+/// The page, which may load nothing from elsewhere and be framed by nobody.
+pub(in crate::plane) fn page(asked: &Asked<'_>) -> Response {
+    let documents = &asked.settings.documents;
+    let mut response = Response::empty(200)
+        .with("content-type", "text/html; charset=utf-8")
+        .with("content-security-policy", documents.page_policy)
+        .with("x-content-type-options", "nosniff")
+        .with("referrer-policy", "no-referrer")
+        .with("cache-control", "no-store");
+    response.body.extend_from_slice(documents.page.as_bytes());
+    response
 }

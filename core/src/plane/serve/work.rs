@@ -71,7 +71,7 @@ impl Plane {
         answer: impl Fn(crate::wire::execution::Status, Option<Token>) -> CallbackResponse,
     ) -> Answered {
         let Step { state, effects } = self.executions.step(now, input);
-        let mut plane = Self { executions: state, ..self };
+        let mut plane = Self { executions: state, pulled: None, ..self };
         let mut answers = vec![];
         for effect in effects {
             answers.push(match effect {

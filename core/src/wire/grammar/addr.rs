@@ -5,6 +5,8 @@ use core::{
     net::{IpAddr, SocketAddr},
 };
 
+use serde::{Serialize, Serializer};
+
 use super::Malformed;
 
 /// An `ip:port`; an IPv4 address mapped into IPv6 is the IPv4 address.
@@ -19,7 +21,7 @@ impl PeerAddr {
             return Err(Malformed::PeerAddr);
         }
         let addr: SocketAddr = text.parse().map_err(|_| Malformed::PeerAddr)?;
-        Ok(Self(SocketAddr::new(addr.ip().to_canonical(), addr.port())))
+        Ok(Self::from(addr))
     }
 
     /// The address, IPv4 where it was mapped into IPv6.
@@ -33,8 +35,63 @@ impl PeerAddr {
     }
 }
 
+impl From<SocketAddr> for PeerAddr {
+    fn from(addr: SocketAddr) -> Self {
+        Self(SocketAddr::new(addr.ip().to_canonical(), addr.port()))
+    }
+}
+
 impl fmt::Display for PeerAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// Where a node may be reached: a port, and a host that is neither loopback, link-local nor unspecified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReachableAddr(PeerAddr);
+
+impl ReachableAddr {
+    /// Reads an `ip:port`.
+    pub fn parse(text: &str) -> Result<Self, Malformed> {
+        PeerAddr::parse(text).ok().and_then(Self::new).ok_or(Malformed::ReachableAddr)
+    }
+
+    /// `None` for an address that no other node can reach.
+    pub fn new(addr: PeerAddr) -> Option<Self> {
+        let ip = addr.ip();
+        let refused = addr.port() == 0
+            || ip.is_unspecified()
+            || ip.is_loopback()
+            || is_link_local(ip)
+            || is_link_local_multicast(ip);
+        (!refused).then_some(Self(addr))
+    }
+}
+
+const fn is_link_local(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    }
+}
+
+/// `224.0.0.0/24`, and the link-local scope of `ff00::/8`. Unspecified: its flags; under any of them it stays link-local.
+const fn is_link_local_multicast(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => matches!(ip.octets(), [224, 0, 0, _]),
+        IpAddr::V6(ip) => ip.segments()[0] & 0xff0f == 0xff02,
+    }
+}
+
+impl fmt::Display for ReachableAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for ReachableAddr {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }

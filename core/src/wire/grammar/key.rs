@@ -58,6 +58,11 @@ impl Checksum {
         .map(Self)
         .ok_or(Malformed::Checksum)
     }
+
+    /// Reads 44 characters of padded standard base64 alone, where the contract refuses hex.
+    pub fn parse_base64(text: &str) -> Result<Self, Malformed> {
+        key_bytes(text).map(Self).ok_or(Malformed::Base64Key)
+    }
 }
 
 fn hex_bytes(text: &str) -> Option<[u8; 32]> {
@@ -82,6 +87,21 @@ impl fmt::Display for Checksum {
 impl fmt::Debug for Checksum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+/// The Ed25519 key under which the control plane signs events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SigningKey([u8; 32]);
+
+impl SigningKey {
+    /// Reads 44 characters of padded standard base64.
+    pub fn parse(text: &str) -> Result<Self, Malformed> {
+        key_bytes(text).map(Self).ok_or(Malformed::Base64Key)
+    }
+
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod addr;
 mod encoding;
+mod fingerprint;
 mod key;
 mod name;
 mod token;
@@ -11,9 +12,10 @@ mod uuid;
 
 use thiserror::Error;
 
-pub use addr::PeerAddr;
+pub use addr::{PeerAddr, ReachableAddr};
 pub use encoding::{base64_bytes, base64_text};
-pub use key::{Checksum, NodeSecretKey, PublicKey};
+pub use fingerprint::Fingerprint;
+pub use key::{Checksum, NodeSecretKey, PublicKey, SigningKey};
 pub use name::{Name, ReportKey, SecretKey};
 pub use token::{BootstrapToken, TokenKind};
 pub use uuid::Uuid;
@@ -27,10 +29,16 @@ pub enum Malformed {
     Base64Key,
     #[error("must be 64 lower-case hex digits or 44 characters of standard base64 for 32 bytes")]
     Checksum,
+    #[error("must be SHA256: and base64, as ssh-keygen -l shows it")]
+    Fingerprint,
     #[error("must be host:port with an IP address and a port from 0 to 65535")]
     PeerAddr,
     #[error("must be a base64 X25519 key that is not all zero")]
     PublicKey,
+    #[error(
+        "must be ip:port with a port from 1 to 65535 and a host that is not loopback, link-local or unspecified"
+    )]
+    ReachableAddr,
     #[error(
         "must begin with a letter and hold at most 128 of a-z, 0-9, dot, underscore and hyphen"
     )]

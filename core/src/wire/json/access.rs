@@ -1,13 +1,13 @@
 //! Walking through arrays and objects; duplicates end the walk, and a fault learns where it happened.
 
-use alloc::{borrow::Cow, collections::BTreeSet};
+use alloc::borrow::Cow;
 
 use serde::{
     Deserializer,
     de::{DeserializeSeed, MapAccess, SeqAccess, Visitor, value::CowStrDeserializer},
 };
 
-use super::{Fault, Kind, door::Door};
+use super::{Fault, Kind, door::Door, names::Names};
 
 #[derive(Debug)]
 pub(super) struct Elements<'d, 't> {
@@ -62,23 +62,23 @@ impl<'t> SeqAccess<'t> for Elements<'_, 't> {
 #[derive(Debug)]
 pub(super) struct Members<'d, 't> {
     door: &'d mut Door<'t>,
-    /// Members whose null is the same as absence.
-    known: &'static [&'static str],
-    seen: BTreeSet<Cow<'t, str>>,
+    names: Names<'t>,
     current: Cow<'t, str>,
+    begun: bool,
     done: bool,
 }
 
 impl<'d, 't> Members<'d, 't> {
-    /// Walks an object whole; one that goes on where the visitor stopped is refused.
+    /// Walks an object whole; one that goes on where the visitor stopped is refused. Null is absence for the members
+    /// that are `known`.
     pub(super) fn visit<V: Visitor<'t>>(
         door: &'d mut Door<'t>,
         known: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
         door.lexer.open(b'{')?;
-        let current = Cow::Borrowed("");
-        let mut members = Self { door, known, seen: BTreeSet::new(), current, done: false };
+        let (names, current) = (Names::new(known), Cow::Borrowed(""));
+        let mut members = Self { door, names, current, begun: false, done: false };
         let value = visitor.visit_map(&mut members)?;
         if !members.at_end() {
             return Err(Fault::new(Kind::from("an object of its members")));
@@ -94,19 +94,35 @@ impl<'d, 't> Members<'d, 't> {
         self.done
     }
 
-    fn name(&mut self) -> Result<Option<Cow<'t, str>>, Fault> {
+    /// Takes the next name, and whether its null is absence.
+    fn name(&mut self) -> Result<Option<(Cow<'t, str>, bool)>, Fault> {
         if self.at_end() {
             return Ok(None);
         }
-        if !self.seen.is_empty() {
+        if self.begun {
             self.door.lexer.take(b',')?;
         }
-        let name = self.door.lexer.string()?;
+        self.begun = true;
+        let (place, name) = self.placed()?;
         self.door.lexer.take(b':')?;
-        if !self.seen.insert(name.clone()) {
+        if !self.names.note(place, name.clone()) {
             return Err(Fault::new(Kind::Duplicate).within(&name));
         }
-        Ok(Some(name))
+        Ok(Some((name, place.is_some())))
+    }
+
+    /// Takes a name with its place among the known ones; the one that most likely comes is only compared.
+    fn placed(&mut self) -> Result<(Option<usize>, Cow<'t, str>), Fault> {
+        self.door.lexer.peek();
+        match self.names.expected() {
+            Some((place, name)) if self.door.lexer.string_if(name) => {
+                Ok((Some(place), Cow::Borrowed(name)))
+            }
+            Some(_) | None => {
+                let name = self.door.lexer.string()?;
+                Ok((self.names.place(&name), name))
+            }
+        }
     }
 }
 
@@ -117,8 +133,8 @@ impl<'t> MapAccess<'t> for Members<'_, 't> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Fault> {
-        while let Some(name) = self.name()? {
-            if self.known.contains(&&*name) && self.door.lexer.peek() == Some(b'n') {
+        while let Some((name, known)) = self.name()? {
+            if known && self.door.lexer.peek() == Some(b'n') {
                 self.door.lexer.literal("null")?;
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use alloc::{borrow::Cow, string::String};
 
-use super::{DEPTH_MAX, Fault, Kind};
+use super::{DEPTH_MAX, Fault, Kind, scan};
 
 /// A position in a text, and how many arrays and objects are open there.
 #[derive(Debug)]
@@ -18,6 +18,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// The next byte that is not white space, not taken.
+    #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(self.at) {
@@ -31,6 +32,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Takes `byte`, behind white space.
+    #[inline]
     pub(super) fn take(&mut self, byte: u8) -> Result<(), Fault> {
         if self.peek() != Some(byte) {
             return Err(self.syntax());
@@ -40,6 +42,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Takes `byte` if it comes next.
+    #[inline]
     pub(super) fn take_if(&mut self, byte: u8) -> bool {
         let here = self.peek() == Some(byte);
         self.at += usize::from(here);
@@ -95,6 +98,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Takes a string; it is borrowed unless it holds an escape.
+    #[inline]
     pub(super) fn string(&mut self) -> Result<Cow<'t, str>, Fault> {
         self.take(b'"')?;
         let start = self.at;
@@ -114,6 +118,18 @@ impl<'t> Lexer<'t> {
             }
             out.push_str(self.run());
         }
+    }
+
+    /// Takes the string of exactly this text, where it comes next and is spelled without an escape.
+    #[inline]
+    pub(super) fn string_if(&mut self, text: &str) -> bool {
+        let rest = &self.text.as_bytes()[self.at..];
+        let here = rest
+            .strip_prefix(b"\"")
+            .and_then(|rest| rest.strip_prefix(text.as_bytes()))
+            .is_some_and(|rest| rest.first() == Some(&b'"'));
+        self.at += if here { text.len() + 2 } else { 0 };
+        here
     }
 
     /// Takes any value and returns its text, white space inside included.
@@ -171,10 +187,12 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    #[inline]
     fn byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
+    #[inline]
     fn skip_if(&mut self, any: &[u8]) -> bool {
         let here = self.byte().is_some_and(|byte| any.contains(&byte));
         self.at += usize::from(here);
@@ -190,11 +208,10 @@ impl<'t> Lexer<'t> {
     }
 
     /// The longest run of string characters that need no decoding.
+    #[inline]
     fn run(&mut self) -> &'t str {
         let start = self.at;
-        while self.byte().is_some_and(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
-            self.at += 1;
-        }
+        self.at += scan::plain(&self.text.as_bytes()[start..]);
         &self.text[start..self.at]
     }
 

@@ -12,7 +12,9 @@ mod access;
 mod door;
 mod fault;
 mod lexer;
+mod names;
 mod raw;
+mod scan;
 
 use alloc::vec::Vec;
 
@@ -36,8 +38,17 @@ pub fn decode_tolerant<'t, T: Deserialize<'t>>(bytes: &'t [u8]) -> Result<T, Fau
     decode(bytes, Unknown::Skipped)
 }
 
+/// As [`decode_strict`], where it is known already that the bytes are text.
+pub fn decode_strict_text<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Fault> {
+    decode_text(text, Unknown::Refused)
+}
+
 fn decode<'t, T: Deserialize<'t>>(bytes: &'t [u8], unknown: Unknown) -> Result<T, Fault> {
     let text = core::str::from_utf8(bytes).map_err(|_| Fault::new(Kind::NotUtf8))?;
+    decode_text(text, unknown)
+}
+
+fn decode_text<'t, T: Deserialize<'t>>(text: &'t str, unknown: Unknown) -> Result<T, Fault> {
     let mut door = Door::new(text, unknown);
     let value = T::deserialize(&mut door)?;
     door.finish()?;
