@@ -14,6 +14,7 @@ mod request;
 mod route;
 mod streams;
 mod tree;
+mod watch;
 
 pub use decode::{
     bearer, decode_callback, decode_event, decode_heartbeat, decode_ingest, decode_register,
@@ -22,6 +23,7 @@ pub use decode::{
 pub use differential::json_differential;
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
 pub use plane::{plane_http, plane_statuses};
+pub use watch::decode_watch;
 
 /// A fuzz target by the name of its binary and of its folder in `corpus/`.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +33,7 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -46,6 +48,7 @@ pub const TARGETS: [Target; 17] = [
     Target { name: "decode_secret", run: decode_secret },
     Target { name: "decode_session", run: decode_session },
     Target { name: "decode_snapshot", run: decode_snapshot },
+    Target { name: "decode_watch", run: decode_watch },
     Target { name: "json_differential", run: json_differential },
     Target { name: "plane_http", run: plane_http },
     Target { name: "timestamp", run: timestamp },

@@ -3,7 +3,7 @@
 //! Every choice takes one byte from the front, so that a corpus file can be written by hand:
 //! route, method, credential, body, and one byte of detail, in this order.
 
-use crate::{manifest, route};
+use crate::{manifest, route, watch};
 use arbitrary::{Result, Unstructured};
 use meshward_core::{
     plane::{Listener, site},
@@ -186,6 +186,8 @@ fn template(u: &mut Unstructured<'_>, call: Option<&Call>, now: Now) -> Result<V
         Some(Call::Session { .. }) => encode(&activity(choice)),
         Some(Call::PutReport { .. }) => encode(&report(choice)),
         Some(Call::Test(Test::ConfigureSecrets)) => encode(&secrets(choice)),
+        Some(Call::Test(Test::Verify)) => encode(&watch::verification(choice)),
+        Some(Call::Test(Test::AddFault)) => encode(&watch::rule(choice)),
         Some(
             Call::Health
             | Call::State { .. }

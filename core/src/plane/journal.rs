@@ -147,7 +147,7 @@ impl Journal {
         }
     }
 
-    /// Forgets every entry; the sequence goes on.
+    /// Forgets every entry. Unspecified: the sequence goes on.
     pub fn clear(&mut self) {
         let entries = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
         *self = Self { first: self.first.saturating_add(entries), ..Self::default() };

@@ -1,7 +1,7 @@
 //! Patterns of paths, by which faults and verifications name the requests they mean.
 //!
-//! Segments are compared one by one, each decoded once: `*` stands for any one, `**` at the end for all that are left,
-//! of which there is at least one.
+//! Segments are compared one by one, each decoded once: `*` stands for any one, `**` at the end for all that are left.
+//! Unspecified: of those there is at least one.
 //!
 //! Specification: `decisions.md` section 7 (`/test/faults`).
 

@@ -6,7 +6,8 @@
 //! | `count` n | fails, as soon as more than n have matched | holds with n |
 //! | `at_most` n | fails, as soon as more than n have matched | holds |
 //!
-//! Requests that the journal has let go are counted only where they came while it was waited.
+//! Unspecified: requests that the journal has let go are counted only where they came while it was waited; a reset and
+//! an emptied journal leave who waits waiting, from none; what comes after the time is over counts no more.
 //!
 //! Specification: `decisions.md` section 6 names the journal that this reads.
 

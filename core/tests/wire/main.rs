@@ -12,6 +12,7 @@ mod golden;
 mod golden_local;
 mod golden_snapshot;
 mod golden_store;
+mod golden_watch;
 mod grammar;
 mod http;
 mod ingest;

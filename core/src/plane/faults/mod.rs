@@ -1,7 +1,10 @@
 //! Faults on demand: rules that lose requests, replace answers, or bring them otherwise.
 //!
-//! The first rule that means a request and has times left acts. A rule whose draw falls against it is passed over, and
-//! the next one is asked. Without a rule that means it, nothing of a request, its answer or a stream is touched.
+//! The first rule that means a request and has times left acts. Without a rule that means it, nothing of a request, its
+//! answer or a stream is touched.
+//!
+//! Unspecified: a rule whose draw falls against it is passed over with its times, and the next one is asked; a rule
+//! without a seed draws from its own number.
 //!
 //! | Rule | Acts on | Route and counters |
 //! |---|---|---|
