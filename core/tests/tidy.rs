@@ -268,3 +268,29 @@ fn every_test_that_the_guide_names_exists() {
     none(&missing, "the guide names tests that are not there");
     assert!(guide.matches(".rs::").count() > 100, "the guide tells where each row is tested");
 }
+
+/// What the project consists of; a file of another kind slipped in.
+const KINDS: [&str; 12] = [
+    ".rs",
+    ".md",
+    ".toml",
+    ".lock",
+    ".json",
+    ".html",
+    ".txt",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "run",
+    "nightly",
+    ".gitignore",
+];
+
+#[test]
+fn every_file_is_of_a_kind_that_belongs_here() {
+    let strangers: Vec<_> = files(".", &[""])
+        .into_iter()
+        .map(|(path, _)| path)
+        .filter(|path| !KINDS.iter().any(|kind| path.ends_with(kind)))
+        .collect();
+    none(&strangers, "say in `KINDS` why it belongs here, or take it out");
+}

@@ -75,11 +75,7 @@ pub struct Capabilities(Option<CapabilityManifestRequest>);
 
 /// Reads a manifest out of a request body and judges it, in the order of the contract's checks.
 pub fn read(body: &Body) -> Result<CapabilityManifestRequest, Refusal> {
-    let bytes = match body {
-        Body::Whole(bytes) => bytes,
-        Body::Oversized => return Err(Refusal::TooLarge),
-        Body::Unreadable => return Err(Refusal::Unreadable),
-    };
+    let bytes = body.whole(Refusal::TooLarge, Refusal::Unreadable)?;
     let draft: CapabilityManifestDraft = json::decode_strict(bytes).map_err(Refusal::Malformed)?;
     if draft.binary_version.trim().is_empty() {
         return Err(Refusal::Version);

@@ -155,11 +155,8 @@ fn reset(plane: Plane) -> Ordered {
 }
 
 fn whole(body: &Body) -> Result<&[u8], Denial> {
-    match body {
-        Body::Whole(bytes) => Ok(bytes),
-        Body::Oversized => Err(Denial::plain(413, "the body is over 16 MiB")),
-        Body::Unreadable => Err(Denial::plain(400, "the body could not be read to its end")),
-    }
+    body.whole((413, "the body is over 16 MiB"), (400, "the body could not be read to its end"))
+        .map_err(|(status, detail)| Denial::plain(status, detail))
 }
 
 fn read_answer(body: &Body) -> Result<ConfigureHeartbeat, Denial> {

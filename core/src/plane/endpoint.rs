@@ -85,11 +85,7 @@ impl Default for Endpoints {
 
 /// Reads a report out of a request body and judges it, in the order of the specification.
 pub fn read(body: &Body, wall: Wall) -> Result<EndpointRequest, Refusal> {
-    let bytes = match body {
-        Body::Whole(bytes) => bytes,
-        Body::Oversized => return Err(Refusal::TooLarge),
-        Body::Unreadable => return Err(Refusal::Unreadable),
-    };
+    let bytes = body.whole(Refusal::TooLarge, Refusal::Unreadable)?;
     let draft: EndpointDraft = json::decode_strict(bytes).map_err(Refusal::Malformed)?;
     let reported_at = match draft.reported_at {
         Some(at) if at.skew(wall) <= CLOCK_SKEW_MAX => at,
@@ -101,11 +97,7 @@ pub fn read(body: &Body, wall: Wall) -> Result<EndpointRequest, Refusal> {
 
 /// Reads a TTL out of the body of `POST /test/configure-endpoint`.
 pub fn read_ttl(body: &Body) -> Result<Duration, TtlRefusal> {
-    let bytes = match body {
-        Body::Whole(bytes) => bytes,
-        Body::Oversized => return Err(TtlRefusal::TooLarge),
-        Body::Unreadable => return Err(TtlRefusal::Unreadable),
-    };
+    let bytes = body.whole(TtlRefusal::TooLarge, TtlRefusal::Unreadable)?;
     let ConfigureEndpoint { ttl_seconds } =
         json::decode_tolerant(bytes).map_err(TtlRefusal::Malformed)?;
     let seconds = ttl_seconds.and_then(|seconds| u64::try_from(seconds).ok());

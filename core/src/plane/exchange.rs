@@ -100,7 +100,8 @@ impl Note {
             query: query.as_deref().map(mask::query),
             duration: now.mono.since(arrival.begun),
             request_bytes: announced.unwrap_or_else(read),
-            body: Kept::of(body),
+            // What was announced and not read is unknown, and not empty.
+            body: Kept::of(body).filter(|_| read() > 0 || announced.is_none_or(|bytes| bytes == 0)),
         }
     }
 }
@@ -212,6 +213,7 @@ impl Plane {
         let Exchange { settings, now, method, path, outcome, .. } = exchange;
         let Note { query, duration, request_bytes, body } = note;
         let at = now.wall;
+        let path = mask::shapes(&path).into_owned();
         let entry = Entry { at, method, path, query, outcome, duration, request_bytes, body };
         self.verifies.count(&entry);
         self.journal.keep(entry);

@@ -80,11 +80,7 @@ pub struct Progress(pub Option<Status>);
 
 /// Reads a callback out of a request body and checks its output, before the status machine is asked.
 pub fn read(execution: &ExecutionId, body: &Body) -> Result<Callback, Refusal> {
-    let bytes = match body {
-        Body::Whole(bytes) => bytes,
-        Body::Oversized => return Err(Refusal::TooLarge),
-        Body::Unreadable => return Err(Refusal::Unreadable),
-    };
+    let bytes = body.whole(Refusal::TooLarge, Refusal::Unreadable)?;
     if execution.0.contains('\0') {
         return Err(Refusal::ExecutionId);
     }

@@ -65,11 +65,7 @@ impl Default for Heartbeat {
 
 /// Judges a request body, in the order of the specification.
 pub fn judge(body: &Body, wall: Wall) -> Result<(), Refusal> {
-    let bytes = match body {
-        Body::Whole(bytes) => bytes,
-        Body::Oversized => return Err(Refusal::TooLarge),
-        Body::Unreadable => return Err(Refusal::Unreadable),
-    };
+    let bytes = body.whole(Refusal::TooLarge, Refusal::Unreadable)?;
     let draft: HeartbeatDraft = json::decode_strict(bytes).map_err(Refusal::Malformed)?;
     if !draft.nat_summary.as_ref().is_some_and(Raw::is_object) {
         return Err(Refusal::NatSummary);

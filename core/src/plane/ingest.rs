@@ -84,11 +84,7 @@ pub fn judge_head(settings: &Settings, headers: &Headers) -> Result<(), Refusal>
 
 /// Reads the records of a batch and counts them.
 pub fn read(sink: Sink, body: &Body) -> Result<usize, Refusal> {
-    let bytes = match body {
-        Body::Whole(bytes) => bytes,
-        Body::Oversized => return Err(Refusal::TooLarge),
-        Body::Unreadable => return Err(Refusal::Unreadable),
-    };
+    let bytes = body.whole(Refusal::TooLarge, Refusal::Unreadable)?;
     match sink {
         Sink::Metrics => samples(bytes),
         Sink::Logs => lines(bytes, |line| json::decode_strict_text::<LogLine<'_>>(line).map(drop)),

@@ -66,11 +66,7 @@ pub enum Refusal {
 
 /// Reads a batch out of a request body and judges it, entry by entry.
 pub fn read(body: &Body) -> Result<IntegrityViolationsRequest, Refusal> {
-    let bytes = match body {
-        Body::Whole(bytes) => bytes,
-        Body::Oversized => return Err(Refusal::TooLarge),
-        Body::Unreadable => return Err(Refusal::Unreadable),
-    };
+    let bytes = body.whole(Refusal::TooLarge, Refusal::Unreadable)?;
     let draft: IntegrityViolationsDraft = json::decode_strict(bytes).map_err(Refusal::Malformed)?;
     match draft.violations.len() {
         0 => return Err(Refusal::Empty),

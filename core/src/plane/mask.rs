@@ -1,6 +1,7 @@
 //! Credentials out of what is kept of a request: a mark stands in their place, and nothing else is changed.
 //!
-//! A body that is no JSON is masked as well as can be: by the name of the member, however it is written.
+//! The values of known members are masked whatever they look like, and what looks like a credential wherever it
+//! stands. A body that is no JSON is masked as well as can be: by the name of the member, however it is written.
 //!
 //! Specification: `decisions.md` sections 6 (credentials masked) and 7 (`token=***` in queries).
 
@@ -23,6 +24,31 @@ const MEMBER: &str = "bootstrap_token";
 /// The member of a query whose value is a credential.
 const QUERY_MEMBER: &str = "token";
 
+/// How the credentials of the contract begin: bootstrap tokens, and the envelopes of bearers.
+const BEGINNINGS: [&str; 2] = ["psb_", "nsk_"];
+
+/// Anything shorter that begins as a credential is none.
+const CREDENTIAL_MIN: usize = 24;
+
+/// A text with everything masked that has the shape of a credential, wherever it stands.
+pub fn shapes(text: &str) -> Cow<'_, str> {
+    if !BEGINNINGS.iter().any(|beginning| text.contains(beginning)) {
+        return Cow::Borrowed(text);
+    }
+    let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let mut masked = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = BEGINNINGS.iter().filter_map(|beginning| rest.find(beginning)).min() {
+        let (front, run) = rest.split_at(at);
+        let (run, behind) = run.split_at(run.find(|c| !inside(c)).unwrap_or(run.len()));
+        masked.push_str(front);
+        masked.push_str(if run.len() < CREDENTIAL_MIN { run } else { MARK });
+        rest = behind;
+    }
+    masked.push_str(rest);
+    Cow::Owned(masked)
+}
+
 /// A query with the values of its upload tokens masked.
 pub fn query(query: &str) -> String {
     let members = query.split('&').map(|member| match member.split_once('=') {
@@ -31,11 +57,18 @@ pub fn query(query: &str) -> String {
         }
         Some(_) | None => Cow::Borrowed(member),
     });
-    members.collect::<Vec<_>>().join("&")
+    shapes(&members.collect::<Vec<_>>().join("&")).into_owned()
 }
 
-/// A body with the values of its bootstrap tokens masked.
+/// A body with the values of its bootstrap tokens masked, whatever they look like, and every other credential.
 pub fn body(text: &str) -> Cow<'_, str> {
+    match named(text) {
+        Cow::Borrowed(text) => shapes(text),
+        Cow::Owned(masked) => Cow::Owned(shapes(&masked).into_owned()),
+    }
+}
+
+fn named(text: &str) -> Cow<'_, str> {
     if !is_suspect(text) {
         return Cow::Borrowed(text);
     }

@@ -102,11 +102,7 @@ pub fn judge(body: &Body, nonces: &Nonces) -> Result<Registration, Refusal> {
 
 impl Members {
     fn read(body: &Body) -> Result<Self, Refusal> {
-        let bytes = match body {
-            Body::Whole(bytes) => bytes,
-            Body::Oversized => return Err(Refusal::TooLarge),
-            Body::Unreadable => return Err(Refusal::Unreadable),
-        };
+        let bytes = body.whole(Refusal::TooLarge, Refusal::Unreadable)?;
         let draft: RegisterDraft = json::decode_tolerant(bytes).map_err(Refusal::Malformed)?;
         let text = |name: &'static str, member: &Loose| {
             member

@@ -58,11 +58,7 @@ pub fn key(text: &str) -> Result<ReportKey, Refusal> {
 
 /// Reads what is to be stored under a key out of a request body.
 pub fn read(key: &ReportKey, body: &Body) -> Result<Entry, Refusal> {
-    let bytes = match body {
-        Body::Whole(bytes) => bytes,
-        Body::Oversized => return Err(Refusal::TooLarge),
-        Body::Unreadable => return Err(Refusal::Unreadable),
-    };
+    let bytes = body.whole(Refusal::TooLarge, Refusal::Unreadable)?;
     let report: ReportRequest = json::decode_strict(bytes).map_err(Refusal::Malformed)?;
     let value = report.value.ok_or(Refusal::Value)?;
     if value.len() > VALUE_MAX {

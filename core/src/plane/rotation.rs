@@ -81,11 +81,7 @@ pub struct Rotation {
 
 /// Reads the key out of a request body.
 pub fn read(body: &Body) -> Result<PublicKey, Refusal> {
-    let bytes = match body {
-        Body::Whole(bytes) => bytes,
-        Body::Oversized => return Err(Refusal::TooLarge),
-        Body::Unreadable => return Err(Refusal::Unreadable),
-    };
+    let bytes = body.whole(Refusal::TooLarge, Refusal::Unreadable)?;
     let draft: KeyRotateDraft = json::decode_strict(bytes).map_err(Refusal::Malformed)?;
     PublicKey::parse(&draft.new_public_key).map_err(|_| Refusal::KeyInvalid)
 }

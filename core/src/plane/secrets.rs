@@ -106,11 +106,8 @@ fn version(value: &str) -> Option<u64> {
 
 /// Reads a configuration out of a request body.
 pub fn read_configuration(body: &Body) -> Result<ConfigureSecrets, Unconfigured> {
-    match body {
-        Body::Whole(bytes) => json::decode_strict(bytes).map_err(Unconfigured::Malformed),
-        Body::Oversized => Err(Unconfigured::TooLarge),
-        Body::Unreadable => Err(Unconfigured::Unreadable),
-    }
+    let bytes = body.whole(Unconfigured::TooLarge, Unconfigured::Unreadable)?;
+    json::decode_strict(bytes).map_err(Unconfigured::Malformed)
 }
 
 impl Secrets {

@@ -109,11 +109,7 @@ pub struct Sessions(BTreeMap<[u8; 32], Liveness>);
 
 /// Reads a row out of a request body and checks its shape, before the session is looked for.
 pub fn read(session: &SessionId, body: &Body) -> Result<Activity, Refusal> {
-    let bytes = match body {
-        Body::Whole(bytes) => bytes,
-        Body::Oversized => return Err(Refusal::TooLarge),
-        Body::Unreadable => return Err(Refusal::Unreadable),
-    };
+    let bytes = body.whole(Refusal::TooLarge, Refusal::Unreadable)?;
     if session.0.contains('\0') {
         return Err(Refusal::SessionId);
     }

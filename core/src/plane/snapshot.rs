@@ -83,11 +83,7 @@ const PENDING: &str = "pending";
 
 /// Reads a snapshot out of a request body.
 pub fn read(body: &Body) -> Result<Snapshot, Refusal> {
-    let bytes = match body {
-        Body::Whole(bytes) => bytes,
-        Body::Oversized => return Err(Refusal::TooLarge),
-        Body::Unreadable => return Err(Refusal::Unreadable),
-    };
+    let bytes = body.whole(Refusal::TooLarge, Refusal::Unreadable)?;
     let snapshot: Snapshot = json::decode_strict(bytes).map_err(Refusal::Malformed)?;
     if snapshot.reachability.as_ref().is_some_and(|raw| !raw.is_object()) {
         return Err(Refusal::Reachability);

@@ -40,6 +40,9 @@ use crate::{
 /// "SSE replay ring: 64 envelopes".
 pub const RING_LEN: usize = 64;
 
+/// "SSE client buffer: 64 events".
+pub const BUFFER_LEN: usize = 64;
+
 /// The most streams that are open at once, a few less than a listener takes connections, so that there is always one
 /// left to steer with.
 ///
@@ -175,7 +178,9 @@ pub struct Stream {
 
 /// Reads an event to broadcast.
 pub fn read_event(body: &Body) -> Result<InjectEvent, Refusal> {
-    let event: InjectEvent = json::decode_tolerant(whole(body)?).map_err(Refusal::Malformed)?;
+    let event: InjectEvent =
+        json::decode_tolerant(body.whole(Refusal::TooLarge, Refusal::Unreadable)?)
+            .map_err(Refusal::Malformed)?;
     let identifiers = [("id", &event.id), ("type", &event.kind)];
     for (name, text) in identifiers {
         if text.is_empty() {
@@ -191,16 +196,9 @@ pub fn read_event(body: &Body) -> Result<InjectEvent, Refusal> {
 /// Reads the mode that the stream is to have.
 pub fn read_mode(body: &Body) -> Result<Mode, Refusal> {
     let configured: ConfigureEvents =
-        json::decode_strict(whole(body)?).map_err(Refusal::Malformed)?;
+        json::decode_strict(body.whole(Refusal::TooLarge, Refusal::Unreadable)?)
+            .map_err(Refusal::Malformed)?;
     Ok(configured.mode)
-}
-
-fn whole(body: &Body) -> Result<&[u8], Refusal> {
-    match body {
-        Body::Whole(bytes) => Ok(bytes),
-        Body::Oversized => Err(Refusal::TooLarge),
-        Body::Unreadable => Err(Refusal::Unreadable),
-    }
 }
 
 impl Stream {

@@ -110,6 +110,19 @@ pub enum Body {
 impl Body {
     /// A body of no bytes.
     pub const EMPTY: Self = Self::Whole(Vec::new());
+
+    /// The bytes of a body that was read in full, else the refusal that its route has for the other case.
+    pub fn whole<Refusal>(
+        &self,
+        oversized: Refusal,
+        unreadable: Refusal,
+    ) -> Result<&[u8], Refusal> {
+        match self {
+            Self::Whole(bytes) => Ok(bytes),
+            Self::Oversized => Err(oversized),
+            Self::Unreadable => Err(unreadable),
+        }
+    }
 }
 
 impl fmt::Debug for Body {

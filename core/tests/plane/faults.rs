@@ -265,10 +265,10 @@ fn spent_rules_make_room_and_without_any_there_is_a_limit() {
     for _ in 1..RULES_MAX {
         desk.ruled(&json!({"path": "/v1/other", "status": 500}));
     }
-    assert_eq!(desk.rule(&with(&[("status", json!(500))])).status, 503);
+    assert_eq!(desk.rule(&with(&[("status", json!(500))])).status, 400);
     assert_eq!(desk.ask(Method::Get, "/v1/health", "").status, 503);
     desk.ruled(&with(&[("status", json!(501))]));
-    assert_eq!(desk.rule(&with(&[("status", json!(500))])).status, 503);
+    assert_eq!(desk.rule(&with(&[("status", json!(500))])).status, 400);
     assert_eq!(desk.ask(Method::Get, "/v1/health", "").status, 501);
 }
 

@@ -357,3 +357,37 @@ proptest! {
         prop_assert_eq!(mask::body(&once), once.as_str());
     }
 }
+
+#[test]
+fn what_has_the_shape_of_a_credential_is_masked_wherever_it_stands() {
+    let mut desk = Desk::open();
+    let token = "psb_dev_abc_node_aaaaaaaaaaaaaaaaaaaa";
+    let envelope = bearer();
+    let envelope = envelope.trim_start_matches("Bearer ");
+    desk.ask(
+        Method::Post,
+        &format!("/v1/register?bootstrap={token}&x=1"),
+        &format!("[\"{token}\"]"),
+    );
+    desk.ask(Method::Get, &format!("/v1/nodes/{envelope}/state?access={envelope}"), "");
+    let body = format!(r#"{{"status":"failed","error":"no {envelope}, psb_short and nsk_"}}"#);
+    desk.ask(Method::Post, &node("executions/e"), &body);
+    let whole = text(&desk.ask(Method::Get, "/test/requests", ""));
+    for secret in [token, envelope] {
+        assert!(!whole.contains(secret), "{secret} in {whole}");
+    }
+    for kept in ["bootstrap=***&x=1", "/v1/nodes/***/state", "no ***, psb_short and nsk_"] {
+        assert!(whole.contains(kept), "{kept} in {whole}");
+    }
+}
+
+#[test]
+fn a_body_that_was_announced_and_not_read_is_null_and_one_without_bytes_is_empty() {
+    let mut desk = Desk::open();
+    for (announced, body) in [("5", json!(null)), ("0", json!(""))] {
+        let asked = request(Method::Post, "/nope", Body::EMPTY);
+        let headers = Headers::new().with("content-length", announced);
+        desk.send(Listener::Main, Request { headers, ..asked });
+        assert_eq!(last(&mut desk)["body"], body, "{announced} bytes announced");
+    }
+}

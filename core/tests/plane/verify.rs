@@ -222,7 +222,7 @@ fn only_so_many_wait_at_once_and_who_leaves_makes_room() {
     for call in 1..=most {
         assert!(desk.verify(call, body).is_empty());
     }
-    assert_eq!(statuses(desk.verify(most + 1, body)), [(most + 1, 503)]);
+    assert_eq!(statuses(desk.verify(most + 1, body)), [(most + 1, 400)]);
     assert_eq!(
         statuses(desk.verify(most + 1, r#"{"path":"/v1/health","count":0}"#)),
         [(most + 1, 200)]

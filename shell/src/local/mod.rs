@@ -5,7 +5,7 @@
 mod health;
 mod serve;
 mod socket;
-mod stall;
+pub mod stall;
 
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 

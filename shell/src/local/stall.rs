@@ -13,7 +13,9 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-pub(super) struct Stalling<T> {
+/// A connection with a limit on each write that waits.
+#[derive(Debug)]
+pub struct Stalling<T> {
     stream: T,
     limit: Duration,
     /// Runs while a write waits.
@@ -21,8 +23,14 @@ pub(super) struct Stalling<T> {
 }
 
 impl<T> Stalling<T> {
-    pub(super) const fn new(stream: T, limit: Duration) -> Self {
+    /// Breaks the connection off where a write waits longer than `limit`.
+    pub const fn new(stream: T, limit: Duration) -> Self {
         Self { stream, limit, waiting: None }
+    }
+
+    /// What the connection runs over.
+    pub const fn stream(&self) -> &T {
+        &self.stream
     }
 
     /// Turns a write that waits longer than the limit into an error.

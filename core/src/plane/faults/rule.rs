@@ -99,11 +99,7 @@ pub struct Read {
 
 /// Reads a rule, member by member.
 pub fn read(body: &Body) -> Result<Read, Refusal> {
-    let bytes = match body {
-        Body::Whole(bytes) => bytes,
-        Body::Oversized => return Err(Refusal::TooLarge),
-        Body::Unreadable => return Err(Refusal::Unreadable),
-    };
+    let bytes = body.whole(Refusal::TooLarge, Refusal::Unreadable)?;
     let mut text: FaultRule = json::decode_strict(bytes).map_err(Refusal::Malformed)?;
     let pattern = Pattern::parse(text.method.as_deref(), text.path.as_deref());
     let pattern = pattern.map_err(Refusal::Pattern)?;

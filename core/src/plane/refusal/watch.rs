@@ -37,9 +37,9 @@ impl Refused for verify::Refusal {
             | Self::Pattern(_)
             | Self::Goal
             | Self::Count
-            | Self::Within => 400,
+            | Self::Within
+            | Self::Full => 400,
             Self::Failed(_) => 409,
-            Self::Full => 503,
         };
         Denial::plain(status, detail)
     }
@@ -53,8 +53,8 @@ impl Refused for rule::Refusal {
         let status = match self {
             Self::TooLarge => 413,
             Self::Unknown => 404,
-            Self::Full => 503,
-            Self::Unreadable
+            Self::Full
+            | Self::Unreadable
             | Self::Malformed(_)
             | Self::Pattern(_)
             | Self::Times
