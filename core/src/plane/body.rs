@@ -11,7 +11,7 @@ use crate::{
     wire::{
         call::{Call, Test},
         execution,
-        http::Request,
+        http::{Headers, Request},
         rotation,
     },
 };
@@ -19,7 +19,7 @@ use crate::{
 /// The longest body where the specification names no cap, in bytes.
 const BODY_MAX: usize = 16 << 20;
 
-/// How a body is read that a test or a co-located program sends.
+/// How a body is read that a test or a co-located program sends, where it is announced as gzip.
 const INFLATING: BodyRule = BodyRule::inflating(BODY_MAX, BODY_MAX);
 
 /// How the body of a request is to be read.
@@ -27,7 +27,7 @@ const INFLATING: BodyRule = BodyRule::inflating(BODY_MAX, BODY_MAX);
 pub struct BodyRule {
     /// The longest body as it is sent, in bytes; one byte more makes it oversized.
     pub cap: usize,
-    /// The longest body after inflating, in bytes; `None` where a body announced as gzip is taken as it is sent.
+    /// The longest body after inflating, in bytes; `None` where the body is taken as it is sent.
     pub inflated_cap: Option<usize>,
 }
 
@@ -40,9 +40,18 @@ impl BodyRule {
         Self { cap, inflated_cap: None }
     }
 
-    /// Inflated where it is announced as gzip.
+    /// Inflated.
     pub const fn inflating(cap: usize, inflated_cap: usize) -> Self {
         Self { cap, inflated_cap: Some(inflated_cap) }
+    }
+
+    /// What this is for a body with these headers: one that is not announced as gzip is taken as it is sent.
+    fn announced(self, headers: &Headers) -> Self {
+        let encoding = headers.first("content-encoding").unwrap_or_default().trim();
+        match encoding.eq_ignore_ascii_case("gzip") {
+            true => self,
+            false => Self::plain(self.cap),
+        }
     }
 }
 
@@ -57,7 +66,7 @@ pub fn body_rule(settings: &Settings, listener: Listener, head: &Request) -> Bod
         }
         Ok(Call::Local(_)) if admit::admit_local(&head.headers).is_err() => BodyRule::UNREAD,
         Ok(Call::PutReport { key, .. }) if reports::key(&key).is_err() => BodyRule::UNREAD,
-        Ok(call) => rule(&call),
+        Ok(call) => rule(&call).announced(&head.headers),
         Err(_) => BodyRule::UNREAD,
     }
 }

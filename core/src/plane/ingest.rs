@@ -60,7 +60,7 @@ impl Refusal {
     }
 }
 
-/// How a batch is read whose head passes [`judge_head`].
+/// How a batch in gzip is read whose head passes [`judge_head`].
 pub(super) const BODY_RULE: BodyRule = BodyRule::inflating(WIRE_MAX, INFLATED_MAX);
 
 /// Judges the head of a batch: its encoding, then when it was sent.

@@ -175,6 +175,29 @@ fn two_lengths_make_a_batch_unreadable() {
 }
 
 #[test]
+fn only_a_body_announced_as_gzip_is_inflated_and_only_where_its_route_takes_gzip() {
+    let desk = Desk::open();
+    let rule = |encoding: &str, target: &str| {
+        let headers = good_headers().with("content-encoding", encoding);
+        let head = Request { headers, ..request(Method::Post, target, Body::EMPTY) };
+        body_rule(&desk.settings, Listener::Main, &head)
+    };
+    let (plain, inflating) = (BodyRule::plain, BodyRule::inflating);
+    let rows = [
+        ("gzip", node("logs"), inflating(4 << 20, 16 << 20)),
+        (" GZip ", node("logs"), inflating(4 << 20, 16 << 20)),
+        ("", node("logs"), plain(4 << 20)),
+        ("identity", node("logs"), plain(4 << 20)),
+        ("gzip", "/test/configure-state".into(), inflating(16 << 20, 16 << 20)),
+        ("deflate", "/test/configure-state".into(), plain(16 << 20)),
+        ("gzip", node("heartbeat"), plain(16 << 20)),
+    ];
+    for (encoding, target, expected) in rows {
+        assert_eq!(rule(encoding, &target), expected, "{encoding:?} to {target}");
+    }
+}
+
+#[test]
 fn a_batch_is_read_to_its_limits_and_one_refused_for_its_head_is_not_read() {
     let desk = Desk::open();
     let rule = |listener, headers, target: &str| {
@@ -183,7 +206,7 @@ fn a_batch_is_read_to_its_limits_and_one_refused_for_its_head_is_not_read() {
     };
     for route in ["metrics", "logs", "audit"] {
         let rule = |headers| rule(Listener::Main, headers, &node(route));
-        assert_eq!(rule(good_headers()), BodyRule::inflating(4 << 20, 16 << 20));
+        assert_eq!(rule(good_headers()), BodyRule::plain(4 << 20));
         let deflate = good_headers().with("content-encoding", "deflate");
         let twice = good_headers().with("x-service-sent-at", SENT_AT);
         let silent = Headers::new().with("authorization", &bearer());
@@ -196,7 +219,7 @@ fn a_batch_is_read_to_its_limits_and_one_refused_for_its_head_is_not_read() {
         let headers = Headers::new().with("authorization", authorization);
         rule(Listener::Tls, headers, "/local/metrics")
     };
-    assert_eq!(local("Bearer e2e-local-bearer-token"), BodyRule::inflating(16 << 20, 16 << 20));
+    assert_eq!(local("Bearer e2e-local-bearer-token"), BodyRule::plain(16 << 20));
     assert_eq!(local("Bearer another"), BodyRule::UNREAD);
 }
 

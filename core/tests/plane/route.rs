@@ -151,7 +151,7 @@ fn each_route_has_its_cap_and_a_refused_request_is_not_read() {
         body_rule(&desk.settings, Listener::Main, &head)
     };
     let known = || Headers::new().with("authorization", &bearer());
-    let (plain, inflating) = (BodyRule::plain, BodyRule::inflating);
+    let plain = BodyRule::plain;
     let rows = [
         (Method::Post, "/v1/register".into(), plain(1 << 20)),
         (Method::Post, "/v1/keys/rotate".into(), plain(4096)),
@@ -162,9 +162,9 @@ fn each_route_has_its_cap_and_a_refused_request_is_not_read() {
         (Method::Put, node("state/reports/K"), BodyRule::UNREAD),
         (Method::Delete, node("state/reports/k"), BodyRule::UNREAD),
         (Method::Get, node("secrets/k"), BodyRule::UNREAD),
-        (Method::Post, "/test/configure-secrets".into(), inflating(16 << 20, 16 << 20)),
-        (Method::Post, "/test/configure-state".into(), inflating(16 << 20, 16 << 20)),
-        (Method::Put, "/test/state".into(), inflating(16 << 20, 16 << 20)),
+        (Method::Post, "/test/configure-secrets".into(), plain(16 << 20)),
+        (Method::Post, "/test/configure-state".into(), plain(16 << 20)),
+        (Method::Put, "/test/state".into(), plain(16 << 20)),
         (Method::Put, "/exec-output/e".into(), plain(1 << 30)),
     ];
     for (method, target, expected) in rows {
