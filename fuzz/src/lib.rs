@@ -8,6 +8,7 @@ mod answer;
 mod counters;
 mod decode;
 mod differential;
+mod framing;
 mod manifest;
 mod plane;
 mod request;
@@ -21,6 +22,7 @@ pub use decode::{
     decode_report, decode_rotation, decode_secret, decode_session, decode_snapshot, timestamp,
 };
 pub use differential::json_differential;
+pub use framing::framing;
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
 pub use plane::{plane_http, plane_statuses};
 pub use watch::decode_watch;
@@ -33,7 +35,7 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 19] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -49,6 +51,7 @@ pub const TARGETS: [Target; 18] = [
     Target { name: "decode_session", run: decode_session },
     Target { name: "decode_snapshot", run: decode_snapshot },
     Target { name: "decode_watch", run: decode_watch },
+    Target { name: "framing", run: framing },
     Target { name: "json_differential", run: json_differential },
     Target { name: "plane_http", run: plane_http },
     Target { name: "timestamp", run: timestamp },

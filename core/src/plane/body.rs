@@ -71,6 +71,11 @@ pub fn body_rule(settings: &Settings, listener: Listener, head: &Request) -> Bod
     }
 }
 
+/// Whether a route has no body that it could refuse.
+pub(super) fn is_unread(call: &Call) -> bool {
+    rule(call) == BodyRule::UNREAD
+}
+
 fn rule(call: &Call) -> BodyRule {
     match call {
         Call::Register => BodyRule::plain(register::BODY_MAX),

@@ -12,7 +12,7 @@
 use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
 
 use super::{
-    Arrival, Effect, Plane, Settings, admit,
+    Arrival, Effect, Plane, Settings, admit, body,
     counters::Counter,
     facts,
     faults::{self, Answer, Deed, Loss, Sent},
@@ -29,6 +29,7 @@ use crate::{
     step::Step,
     time::Now,
     wire::{
+        framing::Flaw,
         http::{Body, Method, Request, Response},
         journal::Matched,
         json,
@@ -135,6 +136,25 @@ impl Plane {
         Step::to(settled.state).emit_all(effects)
     }
 
+    /// A request without a certain end is one all the same; what is no request meets neither faults nor gate.
+    pub(super) fn refused(
+        self,
+        settings: &Settings,
+        now: Now,
+        call: CallId,
+        arrival: Arrival,
+        flaw: Flaw,
+    ) -> Step<Self, Effect> {
+        if flaw == Flaw::RepeatedLength {
+            return self.requested(settings, now, call, arrival);
+        }
+        let mut exchange = Exchange::new(settings, now, call, &arrival);
+        let note = Note::new(now, &arrival);
+        let reply = exchange.reply(Err(flaw.into()));
+        let noted = self.note(exchange, note);
+        Step::to(noted.state).emit(reply).emit_all(noted.effects)
+    }
+
     fn lose(self, exchange: &mut Exchange<'_>, rule: u64, loss: Loss) -> Step<Self, Effect> {
         exchange.outcome.rule = faults::name(rule);
         let call = exchange.call;
@@ -170,6 +190,9 @@ impl Plane {
             return Step::to(self).emit(Order::Answer(Err(refusal.into())));
         }
         match route::route(listener, head.method, &head.path) {
+            Ok(call) if body::is_unread(&call) && head.headers.is_repeated("content-length") => {
+                Step::to(self).emit(Order::Answer(Err(Flaw::RepeatedLength.into())))
+            }
             Ok(route) => {
                 let asked = Asked::new(exchange.settings, seen, exchange.call, arrival);
                 self.serve(route, asked)

@@ -14,6 +14,7 @@ use crate::{
     ids::{CallId, CorrelationId},
     time::Mono,
     wire::{
+        framing::Flaw,
         http::{Method, Request, Response},
         sse::Frame,
     },
@@ -120,6 +121,12 @@ pub enum Input {
     Requested {
         call: CallId,
         arrival: Arrival,
+    },
+    /// A request came whose head is refused, so that nothing behind it was read.
+    Refused {
+        call: CallId,
+        arrival: Arrival,
+        flaw: Flaw,
     },
     /// The signature of the bytes that [`Effect::Sign`] asked for, as base64.
     Signed {

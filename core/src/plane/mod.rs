@@ -93,6 +93,9 @@ impl Plane {
     pub fn step(self, settings: &Settings, now: Now, input: Input) -> Step<Self, Effect> {
         match input {
             Input::Requested { call, arrival } => self.requested(settings, now, call, arrival),
+            Input::Refused { call, arrival, flaw } => {
+                self.refused(settings, now, call, arrival, flaw)
+            }
             Input::Signed { call, signature } => self.signed(settings, now, call, &signature),
             Input::Left { call } => Step::to(self.left(now, call)),
             Input::Ticked => self.ticked(settings, now),

@@ -65,6 +65,18 @@ impl Headers {
         self.0.push((name.to_ascii_lowercase(), value.to_owned()));
     }
 
+    /// Adds a field as it came; of a credential that is not text nothing is kept, since replacing its odd bytes could
+    /// turn it into one that is admitted.
+    pub fn push_bytes(&mut self, name: &str, value: &[u8]) {
+        let is_credential =
+            CREDENTIALS.iter().any(|credential| name.eq_ignore_ascii_case(credential));
+        match str::from_utf8(value) {
+            Ok(text) => self.push(name, text),
+            Err(_) if is_credential => self.push(name, "\u{fffd}"),
+            Err(_) => self.push(name, &String::from_utf8_lossy(value)),
+        }
+    }
+
     /// The first value of a field.
     pub fn first(&self, name: &str) -> Option<&str> {
         self.0
@@ -79,6 +91,11 @@ impl Headers {
             .iter()
             .filter(move |(field, _)| field.eq_ignore_ascii_case(name))
             .map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a field stands more than once.
+    pub fn is_repeated(&self, name: &str) -> bool {
+        self.all(name).nth(1).is_some()
     }
 
     /// Every field, in order.

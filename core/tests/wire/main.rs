@@ -8,6 +8,7 @@ mod differential;
 mod endpoint;
 mod envelope;
 mod event;
+mod framing;
 mod golden;
 mod golden_local;
 mod golden_snapshot;

@@ -9,8 +9,21 @@ use crate::{
     plane::{
         admit, execution, executions, heartbeat, nonce, register, rotation, route, snapshot, upload,
     },
-    wire::problem::Code,
+    wire::{framing, problem::Code},
 };
+
+impl Refused for framing::Flaw {
+    const MACHINE: &'static str = "head";
+
+    fn denial(self) -> Denial {
+        let status = match self {
+            Self::Broken | Self::BadLength | Self::RepeatedLength | Self::BadEncoding => 400,
+            Self::TargetTooLong => 414,
+            Self::HeadTooLong | Self::TooManyFields => 431,
+        };
+        Denial::plain(status, self)
+    }
+}
 
 impl Refused for route::Miss {
     const MACHINE: &'static str = "route";

@@ -50,7 +50,7 @@ impl<'s> Asked<'s> {
     pub(super) fn new(settings: &'s Settings, now: Now, call: CallId, arrival: Arrival) -> Self {
         let Arrival { request: mut head, drawn, .. } = arrival;
         let mut body = core::mem::replace(&mut head.body, Body::EMPTY);
-        if head.headers.all("content-length").count() > 1 {
+        if head.headers.is_repeated("content-length") {
             body = Body::Unreadable;
         }
         Self { settings, now, call, head, body, drawn }

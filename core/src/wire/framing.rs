@@ -1,0 +1,272 @@
+//! Where one request on a connection ends and the next begins, and which heads are no request at all.
+//!
+//! A head is read whole before anything behind it is looked at. Its lines are taken apart by the parser that the HTTP
+//! library behind it uses too, so that the two do not read the same bytes in two ways.
+//!
+//! Specification: "Limits"; `decisions.md` section 7 (repeated `Content-Length`).
+
+use alloc::{borrow::ToOwned as _, boxed::Box, string::String};
+
+use httparse::{EMPTY_HEADER, Error, Header, Status, parse_chunk_size, parse_headers};
+use thiserror::Error;
+
+use super::http::{Body, Headers, Method, Request};
+
+/// The longest head, in bytes.
+pub const HEAD_MAX: usize = 64 << 10;
+
+/// How many header fields a head may have.
+pub const FIELDS_MAX: usize = 128;
+
+/// The longest line that announces a chunk, in bytes.
+const CHUNK_LINE_MAX: usize = 4 << 10;
+
+/// The longest body, in bytes: the lengths above are not counted by the HTTP library.
+const LENGTH_MAX: u64 = u64::MAX - 3;
+
+/// Why a head is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Flaw {
+    #[error(
+        "the request cannot be read: send a request line and header lines as HTTP/1.1 has them, each ended by CR LF"
+    )]
+    Broken,
+    #[error("the target of the request makes its head longer than {HEAD_MAX} bytes")]
+    TargetTooLong,
+    #[error("the head of the request is longer than {HEAD_MAX} bytes")]
+    HeadTooLong,
+    #[error("the request has more than {FIELDS_MAX} header fields")]
+    TooManyFields,
+    #[error("Content-Length must be a decimal number of bytes, without a sign")]
+    BadLength,
+    #[error("Content-Length is repeated: send it once")]
+    RepeatedLength,
+    #[error("Transfer-Encoding must end in chunked, and HTTP/1.0 does not have it")]
+    BadEncoding,
+}
+
+/// A head that is refused, with what could be read of it; nothing behind it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    pub flaw: Flaw,
+    /// Its body counts as unreadable.
+    pub request: Request,
+    /// Whether it was sent by a client of HTTP/1.0.
+    pub is_old: bool,
+}
+
+/// What stands at the front of the bytes that were given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece<'b> {
+    /// More has to come before it can be told.
+    Partial,
+    /// A whole head of this length, and the target in it.
+    Head {
+        length: usize,
+        target: &'b str,
+    },
+    /// So many bytes that belong to a body.
+    Body {
+        length: usize,
+    },
+    Refused(Box<Refused>),
+}
+
+/// The place that a connection has come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Framing {
+    at: At,
+    /// How many bytes of a partial head were looked at without finding its end.
+    seen: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum At {
+    #[default]
+    Head,
+    /// So many bytes of a body are left.
+    Body(u64),
+    ChunkLine,
+    /// So many bytes of a chunk are left, with the line end behind it.
+    Chunk(u64),
+    Trailers,
+    /// A body that breaks its own framing: whoever reads it finds that out, and then nothing can follow.
+    Lost,
+}
+
+impl Framing {
+    /// A connection on which nothing has come yet.
+    pub const fn new() -> Self {
+        Self { at: At::Head, seen: 0 }
+    }
+
+    /// Takes the front of the bytes; those of a partial piece are to be given again, with more behind them.
+    pub fn next<'b>(&mut self, bytes: &'b [u8]) -> Piece<'b> {
+        if bytes.is_empty() {
+            return Piece::Partial;
+        }
+        match self.at {
+            At::Head => self.head(bytes),
+            At::ChunkLine => self.chunk_line(bytes),
+            At::Trailers => self.trailers(bytes),
+            At::Body(_) | At::Chunk(_) | At::Lost => {
+                let length = bytes.len().min(self.known());
+                self.pass(length);
+                Piece::Body { length }
+            }
+        }
+    }
+
+    /// How many bytes are surely those of a body, whatever they are.
+    pub fn known(&self) -> usize {
+        match self.at {
+            At::Head | At::ChunkLine | At::Trailers => 0,
+            At::Body(left) | At::Chunk(left) => usize::try_from(left).unwrap_or(usize::MAX),
+            At::Lost => usize::MAX,
+        }
+    }
+
+    /// Counts bytes that were not given because they were known to be those of a body.
+    pub fn pass(&mut self, length: usize) {
+        let length = u64::try_from(length).unwrap_or(u64::MAX);
+        self.at = match self.at {
+            At::Body(left) if left <= length => At::Head,
+            At::Body(left) => At::Body(left - length),
+            At::Chunk(left) if left <= length => At::ChunkLine,
+            At::Chunk(left) => At::Chunk(left - length),
+            at @ (At::Head | At::ChunkLine | At::Trailers | At::Lost) => at,
+        };
+    }
+
+    fn head<'b>(&mut self, bytes: &'b [u8]) -> Piece<'b> {
+        let bytes = bytes.get(..HEAD_MAX).unwrap_or(bytes);
+        let is_full = bytes.len() == HEAD_MAX;
+        if self.seen > 0 && !is_full && !has_blank_line(bytes, self.seen) {
+            self.seen = bytes.len();
+            return Piece::Partial;
+        }
+        let mut fields = [EMPTY_HEADER; FIELDS_MAX];
+        let mut parsed = httparse::Request::new(&mut fields);
+        let flaw = match parsed.parse(bytes) {
+            Ok(Status::Complete(length)) => match body(&parsed) {
+                Ok(at) => {
+                    *self = Self { at, seen: 0 };
+                    return Piece::Head { length, target: parsed.path.unwrap_or_default() };
+                }
+                Err(flaw) => flaw,
+            },
+            Ok(Status::Partial) if !is_full => {
+                self.seen = bytes.len();
+                return Piece::Partial;
+            }
+            Ok(Status::Partial) if parsed.path.is_none() => Flaw::TargetTooLong,
+            Ok(Status::Partial) => Flaw::HeadTooLong,
+            Err(Error::TooManyHeaders) => Flaw::TooManyFields,
+            Err(_) => Flaw::Broken,
+        };
+        Piece::Refused(Box::new(refused(flaw, &parsed)))
+    }
+
+    fn chunk_line(&mut self, bytes: &[u8]) -> Piece<'static> {
+        match parse_chunk_size(bytes) {
+            Ok(Status::Complete((length, 0))) => self.body(length, At::Trailers),
+            Ok(Status::Complete((length, size))) => {
+                self.body(length, At::Chunk(size.saturating_add(LINE_END)))
+            }
+            Ok(Status::Partial) if bytes.len() < CHUNK_LINE_MAX => Piece::Partial,
+            Ok(Status::Partial) | Err(_) => self.body(bytes.len(), At::Lost),
+        }
+    }
+
+    fn trailers(&mut self, bytes: &[u8]) -> Piece<'static> {
+        match parse_headers(bytes, &mut [EMPTY_HEADER; FIELDS_MAX]) {
+            Ok(Status::Complete((length, _))) => self.body(length, At::Head),
+            Ok(Status::Partial) if bytes.len() < HEAD_MAX => Piece::Partial,
+            Ok(Status::Partial) | Err(_) => self.body(bytes.len(), At::Lost),
+        }
+    }
+
+    const fn body(&mut self, length: usize, at: At) -> Piece<'static> {
+        self.at = at;
+        Piece::Body { length }
+    }
+}
+
+/// The length of CR LF.
+const LINE_END: u64 = 2;
+
+/// Whether a head that had no end in its first `seen` bytes has one now.
+fn has_blank_line(bytes: &[u8], seen: usize) -> bool {
+    let late = bytes.get(seen.saturating_sub(3)..).unwrap_or_default();
+    late.windows(2).any(|two| two == b"\n\n") || late.windows(3).any(|three| three == b"\n\r\n")
+}
+
+/// What comes behind a head, or why nobody can tell.
+fn body(head: &httparse::Request<'_, '_>) -> Result<At, Flaw> {
+    let all = |name: &'static str| {
+        let named = move |field: &&Header<'_>| field.name.eq_ignore_ascii_case(name);
+        head.headers.iter().filter(named).map(|field| field.value)
+    };
+    let mut lengths = all("content-length");
+    let first = lengths.next();
+    if lengths.next().is_some() {
+        return Err(Flaw::RepeatedLength);
+    }
+    if let Some(last) = all("transfer-encoding").next_back() {
+        return match head.version != Some(0) && is_chunked(last) {
+            true => Ok(At::ChunkLine),
+            false => Err(Flaw::BadEncoding),
+        };
+    }
+    match first.map_or(Some(0), length).ok_or(Flaw::BadLength)? {
+        0 => Ok(At::Head),
+        length => Ok(At::Body(length)),
+    }
+}
+
+fn is_chunked(encodings: &[u8]) -> bool {
+    let last = encodings.rsplit(|byte| *byte == b',').next().unwrap_or_default();
+    last.trim_ascii().eq_ignore_ascii_case(b"chunked")
+}
+
+fn length(value: &[u8]) -> Option<u64> {
+    let digits = value.iter().all(u8::is_ascii_digit).then_some(value)?;
+    str::from_utf8(digits).ok()?.parse().ok().filter(|length| *length < LENGTH_MAX)
+}
+
+fn refused(flaw: Flaw, head: &httparse::Request<'_, '_>) -> Refused {
+    // The fields of a head that was not read to its end are not told apart from those that never came.
+    let is_whole = matches!(flaw, Flaw::BadLength | Flaw::RepeatedLength | Flaw::BadEncoding);
+    let mut headers = Headers::new();
+    for field in head.headers.iter().filter(|_| is_whole) {
+        headers.push_bytes(field.name, field.value);
+    }
+    let (path, query) = parts(head.path.unwrap_or_default());
+    let method = head.method.map_or(Method::Other, Method::parse);
+    let request = Request { method, path, query, headers, body: Body::Unreadable };
+    Refused { flaw, request, is_old: head.version == Some(0) }
+}
+
+/// Path and query of a target, which may be a whole address.
+fn parts(target: &str) -> (String, Option<String>) {
+    let target = match target.split_once("://") {
+        Some((scheme, rest)) if !scheme.contains('/') => {
+            rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
+        }
+        Some(_) | None => target,
+    };
+    match target.split_once('?') {
+        Some((path, query)) => (path.to_owned(), Some(query.to_owned())),
+        None => (target.to_owned(), None),
+    }
+}
+
+impl Refused {
+    /// A head that is none for the HTTP library although its lines are.
+    pub fn broken(head: &[u8]) -> Self {
+        let mut fields = [EMPTY_HEADER; FIELDS_MAX];
+        let mut parsed = httparse::Request::new(&mut fields);
+        let _length = parsed.parse(head);
+        refused(Flaw::Broken, &parsed)
+    }
+}
