@@ -1,7 +1,7 @@
 //! The node agent's decisions, reached through one [`Agent::step`].
 //!
 //! Each machine is a file of its own; [`Agent`] holds them, gives each its inputs, and turns their effects into the
-//! orders of `facts.rs`. Every call has a [`CallId`], and its answer finds the machine that asked by it.
+//! orders of `facts/`. Every call has a [`CallId`], and its answer finds the machine that asked by it.
 
 pub mod execution;
 pub mod facts;
@@ -19,6 +19,7 @@ pub mod verdict;
 pub mod view;
 
 mod life;
+mod status;
 mod turn;
 
 use alloc::collections::BTreeMap;
@@ -35,10 +36,7 @@ use crate::{
     ids::CallId,
     step::Step,
     time::{Mono, Now},
-    wire::{
-        identity::Identity,
-        local::{Queues, Status as LocalStatus},
-    },
+    wire::identity::Identity,
 };
 use execution::Dispatch;
 use heartbeat::Heartbeat;
@@ -80,16 +78,7 @@ impl Agent {
             return Step::to(self);
         }
         let mut turn = Turn::new(self, settings, now);
-        match input {
-            Input::Restarted(memory) => turn.restarted(memory),
-            Input::Gathered(gathered) => turn.registration(register::Input::Gathered(gathered)),
-            Input::Stored(stored) => turn.stored(stored),
-            Input::Answered { call, answer, jitter } => turn.answered(call, answer, jitter),
-            Input::Finished { execution, ending } => turn.finished(execution, ending),
-            Input::Asked { call, door, request } => turn.asked(call, door, &request),
-            Input::Draining => turn.drain(),
-            Input::Ticked => turn.ticked(),
-        }
+        turn.take(input);
         turn.done()
     }
 
@@ -119,27 +108,4 @@ impl Agent {
     pub const fn identity(&self) -> Option<&Identity> {
         self.identity.as_ref()
     }
-
-    /// What `meshward status` tells.
-    pub fn status(&self, now: Now) -> LocalStatus {
-        let age = |since: Option<Mono>| since.map(|since| now.mono.since(since).as_secs());
-        let (executions_active, executions_waiting) = self.dispatch.depths();
-        let file = self.identity.as_ref().map(|identity| &identity.file);
-        LocalStatus {
-            ready: self.readiness().is_ready(),
-            reason: self.readiness().as_str().into(),
-            node_id: file.map(|file| file.node_id.clone()),
-            mesh_ip: file.map(|file| file.mesh_ip.clone()),
-            delivery_mode: DELIVERY_MODE.into(),
-            last_heartbeat_age_seconds: age(self.heartbeat.accepted),
-            last_pull_age_seconds: age(self.pull.succeeded),
-            queues: Queues {
-                executions_active: executions_active as u64,
-                executions_waiting: executions_waiting as u64,
-            },
-        }
-    }
 }
-
-/// How the desired state reaches this node.
-pub const DELIVERY_MODE: &str = "pull_only";

@@ -1,0 +1,114 @@
+//! What the agent is told and what it orders: the whole interface between its decisions and the shell.
+
+mod exit;
+mod gathered;
+mod orders;
+mod runs;
+mod settings;
+
+use alloc::{boxed::Box, string::String};
+use core::{fmt, time::Duration};
+
+use thiserror::Error;
+
+pub use exit::Exit;
+pub use gathered::{Gathered, TokenFile, TokenSources, Unprepared};
+pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
+pub use runs::{Captured, Cause, Ending, Run};
+pub use settings::{ActionSettings, Purpose, Settings};
+
+use super::notice::Notice;
+use crate::{
+    backoff::Jitter,
+    ids::{CallId, ExecutionId},
+    wire::http::{Request, Response},
+};
+
+/// A fact for the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The process has started and read its data directory.
+    Restarted(Box<Memory>),
+    /// What a registration needs was looked for, by [`Effect::Gather`].
+    Gathered(Box<Gathered>),
+    /// An [`Order`] on the data directory was carried out, or failed.
+    Stored(Stored),
+    /// A call by [`Effect::Send`] ended; each call is answered once.
+    Answered { call: CallId, answer: Answer, jitter: Jitter },
+    /// A run by [`Effect::Run`] ended.
+    Finished { execution: ExecutionId, ending: Ending },
+    /// A co-located program asks.
+    Asked { call: CallId, door: Door, request: Request },
+    /// The process is told to stop.
+    Draining,
+    /// The time of [`super::Agent::wakeup`] has come.
+    Ticked,
+}
+
+/// An order of the agent, carried out in the sequence given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Look for the bootstrap token and the registration inputs; answered by [`Input::Gathered`].
+    Gather,
+    /// Finished before the next effect is begun; answered by [`Input::Stored`].
+    Store(Order),
+    /// Answered by [`Input::Answered`] within the timeout.
+    Send { call: CallId, request: Request, timeout: Duration },
+    /// Run an action; answered by [`Input::Finished`].
+    Run { execution: ExecutionId, run: Run },
+    /// End a run before its time; it is still answered by [`Input::Finished`].
+    Cancel { execution: ExecutionId },
+    /// Answer [`Input::Asked`].
+    Reply { call: CallId, response: Response },
+    /// Tell the operator.
+    Tell(Notice),
+    /// End the process.
+    Exit(Exit),
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Responded(Response),
+    Failed(Lost),
+}
+
+/// A call without a response: the kind of its failure, and the cause in words, which may be empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    pub failure: Failure,
+    pub cause: String,
+}
+
+impl From<Failure> for Lost {
+    fn from(failure: Failure) -> Self {
+        Self { failure, cause: String::new() }
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.cause.as_str() {
+            "" => fmt::Display::fmt(&self.failure, f),
+            cause => write!(f, "{}: {cause}", self.failure),
+        }
+    }
+}
+
+/// Why a call has no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Failure {
+    #[error("the control plane cannot be reached")]
+    Unreachable,
+    #[error("no answer within the timeout")]
+    TimedOut,
+    #[error("the answer is too large")]
+    Oversized,
+}
+
+/// The listener a local request came in by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    Health,
+    Socket,
+}

@@ -1,0 +1,91 @@
+//! What the data directory held, and the changes that are ordered of it.
+
+use alloc::{boxed::Box, string::String};
+
+use crate::{
+    backoff::Jitter,
+    wire::{
+        grammar::PublicKey,
+        identity::{Files, Identity, IdentityFile},
+    },
+};
+
+/// What the data directory held at the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    pub files: Files,
+    pub staged: StagedFile,
+}
+
+/// `rotation_pending_key` as its reader found it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StagedFile {
+    #[default]
+    Missing,
+    /// Unreadable as a key. It is written whole before any request, so no request was made with it.
+    Broken,
+    /// The public half of the staged key.
+    Key(PublicKey),
+}
+
+/// A change of the data directory. Each is atomic: it happened whole, or the next start sees it undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Move identity files that make no identity out of the way, into a folder beside them.
+    SetAside,
+    /// Generate the private key and write `private_key`.
+    MakeKey,
+    /// Write `node_secret_key`, `signing_public_key`, then `identity.json`, which says that all are complete.
+    Persist(Box<Identity>),
+    /// Remove the token file.
+    ForgetToken,
+    /// Generate a private key and write `rotation_pending_key`.
+    Stage,
+    /// Put the staged key in the place of `private_key`, write `identity.json`, remove `rotation_pending_key`.
+    Commit(Box<IdentityFile>),
+    /// Remove `rotation_pending_key`.
+    Discard,
+}
+
+/// How an [`Order`] ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// After [`Order::MakeKey`].
+    KeyMade(PublicKey),
+    /// After [`Order::Persist`].
+    Persisted,
+    /// After [`Order::Stage`].
+    Staged(PublicKey),
+    /// After [`Order::Commit`].
+    Committed,
+    /// After an order whose success needs no word.
+    Done,
+    /// The disk refused; the text tells the path and the cause.
+    Failed { order: OrderKind, jitter: Jitter, reason: String },
+}
+
+/// Names an [`Order`] without its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderKind {
+    SetAside,
+    MakeKey,
+    Persist,
+    ForgetToken,
+    Stage,
+    Commit,
+    Discard,
+}
+
+impl Order {
+    pub const fn kind(&self) -> OrderKind {
+        match self {
+            Self::SetAside => OrderKind::SetAside,
+            Self::MakeKey => OrderKind::MakeKey,
+            Self::Persist(_) => OrderKind::Persist,
+            Self::ForgetToken => OrderKind::ForgetToken,
+            Self::Stage => OrderKind::Stage,
+            Self::Commit(_) => OrderKind::Commit,
+            Self::Discard => OrderKind::Discard,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What `meshward status` tells.
+
+use super::Agent;
+use crate::{
+    time::{Mono, Now},
+    wire::local::{Queues, Status},
+};
+
+/// How the desired state reaches this node.
+const DELIVERY_MODE: &str = "pull_only";
+
+impl Agent {
+    /// What `meshward status` tells.
+    pub fn status(&self, now: Now) -> Status {
+        let age = |since: Option<Mono>| since.map(|since| now.mono.since(since).as_secs());
+        let (executions_active, executions_waiting) = self.dispatch.depths();
+        let file = self.identity.as_ref().map(|identity| &identity.file);
+        Status {
+            ready: self.readiness().is_ready(),
+            reason: self.readiness().as_str().into(),
+            node_id: file.map(|file| file.node_id.clone()),
+            mesh_ip: file.map(|file| file.mesh_ip.clone()),
+            delivery_mode: DELIVERY_MODE.into(),
+            last_heartbeat_age_seconds: age(self.heartbeat.accepted),
+            last_pull_age_seconds: age(self.pull.succeeded),
+            queues: Queues {
+                executions_active: executions_active as u64,
+                executions_waiting: executions_waiting as u64,
+            },
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What was ordered comes back: answers of the control plane, outcomes of the disk, runs that ended.
+
+use alloc::{boxed::Box, format, string::String};
+
+use super::Turn;
+use crate::{
+    agent::{
+        Notice, execution,
+        facts::{Answer, Effect, Ending, OrderKind, Stored},
+        heartbeat,
+        life::Question,
+        pull, register, rotation,
+        scrub::Scrub,
+        verdict,
+    },
+    backoff::Jitter,
+    ids::{CallId, ExecutionId},
+};
+
+impl Turn<'_> {
+    pub(super) fn stored(&mut self, stored: Stored) {
+        match stored {
+            Stored::KeyMade(key) => self.registration(register::Input::KeyMade(key)),
+            Stored::Persisted => self.registration(register::Input::Persisted),
+            Stored::Staged(key) => self.rotation(rotation::Input::Staged(key)),
+            Stored::Committed => self.rotation(rotation::Input::Committed),
+            Stored::Done => {}
+            Stored::Failed { order, jitter, reason } => self.store_failed(order, jitter, reason),
+        }
+    }
+
+    fn store_failed(&mut self, order: OrderKind, jitter: Jitter, reason: String) {
+        match order {
+            OrderKind::MakeKey => self.registration(register::Input::KeyFailed(reason)),
+            OrderKind::Persist => {
+                self.registration(register::Input::PersistFailed { reason, jitter })
+            }
+            OrderKind::Stage => self.rotation(rotation::Input::StageFailed { reason, jitter }),
+            OrderKind::Commit => self.rotation(rotation::Input::CommitFailed { reason, jitter }),
+            OrderKind::Discard => self.rotation(rotation::Input::DiscardFailed { reason }),
+            OrderKind::SetAside | OrderKind::ForgetToken => {
+                let text = format!("{order:?} failed, the work goes on: {reason}");
+                self.effects.push(Effect::Tell(Notice::warn(text)));
+            }
+        }
+    }
+
+    /// Nothing that is told of an answer holds a secret, whatever the answer holds.
+    pub(super) fn answered(&mut self, call: CallId, answer: Answer, jitter: Jitter) {
+        let scrub = Scrub::of(self.agent.registration.token(), self.agent.identity.as_ref());
+        self.judged(call, answer, jitter);
+        scrub.effects(&mut self.effects);
+    }
+
+    fn judged(&mut self, call: CallId, answer: Answer, jitter: Jitter) {
+        match self.agent.asked.remove(&call) {
+            Some(Question::Callback { execution, status }) => {
+                let verdict = verdict::callback(answer);
+                self.dispatch(execution::Input::Answered { execution, status, verdict });
+            }
+            Some(Question::Heartbeat) => {
+                self.heartbeat(heartbeat::Input::Answered(verdict::fetch(&answer)))
+            }
+            Some(Question::Pull) => {
+                self.pull(pull::Input::Answered(Box::new(verdict::pull(&answer))))
+            }
+            Some(Question::Register) => {
+                let verdict = Box::new(verdict::register(answer, self.now.wall));
+                self.registration(register::Input::Answered { verdict, jitter });
+            }
+            Some(Question::Rotate(key)) => {
+                let verdict = verdict::rotate(answer);
+                self.rotation(rotation::Input::Answered { key, verdict, jitter });
+            }
+            None => {}
+        }
+    }
+
+    pub(super) fn finished(&mut self, execution: ExecutionId, ending: Ending) {
+        self.dispatch(execution::Input::Finished { execution, ending });
+    }
+}

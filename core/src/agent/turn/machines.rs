@@ -1,0 +1,179 @@
+//! Each machine moves, and what it orders is passed on.
+
+use alloc::{boxed::Box, vec::Vec};
+use core::mem;
+
+use super::Turn;
+use crate::{
+    agent::{
+        execution,
+        facts::{Effect, Exit, Order, Purpose, StagedFile},
+        heartbeat,
+        life::{Life, Question},
+        pull, register, rotation,
+        standing::Standing,
+    },
+    time::Mono,
+    wire::{
+        call::Call,
+        grammar::PublicKey,
+        heartbeat::{HeartbeatRequest, NatSummary},
+        identity::Identity,
+        json,
+        rotation::{KeyRotateRequest, Receipt},
+        snapshot::Snapshot,
+        timestamp::Timestamp,
+    },
+};
+
+impl Turn<'_> {
+    pub(super) fn registration(&mut self, input: register::Input) {
+        let step = mem::take(&mut self.agent.registration).step(
+            self.settings.max_retry_duration,
+            self.now,
+            input,
+        );
+        self.agent.registration = step.state;
+        for effect in step.effects {
+            match effect {
+                register::Effect::Gather => self.gather(),
+                register::Effect::Store(order) => self.effects.push(Effect::Store(order)),
+                register::Effect::Post(request) => {
+                    self.send(Question::Register, &Call::Register, json::encode(&request), None);
+                }
+                register::Effect::Arm(identity) => self.arm(*identity),
+                register::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
+                register::Effect::Exit(exit) => self.exit(exit),
+            }
+        }
+    }
+
+    /// Begins afresh: a key that was staged for an earlier identity is gone with it.
+    pub(super) fn gather(&mut self) {
+        self.agent.staged = StagedFile::Missing;
+        self.effects.push(Effect::Gather);
+    }
+
+    pub(super) fn arm(&mut self, identity: Identity) {
+        let (node_id, mesh_ip) = (identity.file.node_id.clone(), identity.file.mesh_ip.clone());
+        let staged = mem::take(&mut self.agent.staged);
+        self.agent.identity = Some(identity);
+        if self.settings.purpose == Purpose::Register {
+            return self.exit(Exit::Registered { node_id, mesh_ip });
+        }
+        if self.agent.life == Life::Working {
+            self.heartbeat(heartbeat::Input::Armed);
+            self.pull(pull::Input::Armed);
+            self.rotation(rotation::Input::Armed(staged));
+        }
+    }
+
+    pub(super) fn heartbeat(&mut self, input: heartbeat::Input) {
+        let step = mem::take(&mut self.agent.heartbeat).step(
+            self.settings.heartbeat_interval,
+            self.now,
+            input,
+        );
+        self.agent.heartbeat = step.state;
+        for effect in step.effects {
+            match effect {
+                heartbeat::Effect::Post => self.post_heartbeat(),
+                heartbeat::Effect::Reconcile => self.pull(pull::Input::Triggered),
+                heartbeat::Effect::RotateKeys => {
+                    self.rotation(rotation::Input::Signalled(rotation::Source::Heartbeat));
+                }
+                heartbeat::Effect::Admitted => self.agent.standing = Standing::Admitted,
+                heartbeat::Effect::Unauthorized => self.unauthorized(),
+                heartbeat::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
+            }
+        }
+    }
+
+    pub(super) fn post_heartbeat(&mut self) {
+        let request = HeartbeatRequest {
+            client_now: Timestamp::from(self.now.wall),
+            binary_checksum: self.settings.binary_checksum,
+            binary_version: self.settings.binary_version.clone(),
+            nat_summary: NatSummary::default(),
+        };
+        let call = Call::Heartbeat { node: self.node() };
+        self.send(Question::Heartbeat, &call, json::encode(&request), None);
+    }
+
+    pub(super) fn pull(&mut self, input: pull::Input) {
+        let step =
+            mem::take(&mut self.agent.pull).step(self.settings.reconcile_interval, self.now, input);
+        self.agent.pull = step.state;
+        for effect in step.effects {
+            match effect {
+                pull::Effect::Fetch => {
+                    let call = Call::State { node: self.node() };
+                    self.send(Question::Pull, &call, Vec::new(), None);
+                }
+                pull::Effect::Pulled { asked, snapshot } => self.pulled(asked, *snapshot),
+                pull::Effect::Admitted => self.agent.standing = Standing::Admitted,
+                pull::Effect::Unauthorized => self.unauthorized(),
+                pull::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
+            }
+        }
+    }
+
+    /// Executions first, then what is compared with what is known.
+    pub(super) fn pulled(&mut self, asked: Mono, snapshot: Snapshot) {
+        self.dispatch(execution::Input::Pulled { asked, entries: snapshot.executions });
+        self.agent.view = mem::take(&mut self.agent.view).refreshed(self.now, snapshot.state);
+    }
+
+    pub(super) fn rotation(&mut self, input: rotation::Input) {
+        let step = mem::take(&mut self.agent.rotation).step(self.now, input);
+        self.agent.rotation = step.state;
+        for effect in step.effects {
+            match effect {
+                rotation::Effect::Stage => self.effects.push(Effect::Store(Order::Stage)),
+                rotation::Effect::Post(key) => self.post_key(key),
+                rotation::Effect::Commit(receipt) => self.commit(receipt),
+                rotation::Effect::Discard => self.effects.push(Effect::Store(Order::Discard)),
+                rotation::Effect::Reconcile => self.pull(pull::Input::Triggered),
+                rotation::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
+            }
+        }
+    }
+
+    pub(super) fn post_key(&mut self, key: PublicKey) {
+        let body = json::encode(&KeyRotateRequest { new_public_key: key });
+        self.send(Question::Rotate(key), &Call::RotateKeys, body, None);
+    }
+
+    pub(super) fn commit(&mut self, receipt: Option<Receipt>) {
+        let Some(identity) = &mut self.agent.identity else { return };
+        identity.file.last_rotation = receipt.or_else(|| identity.file.last_rotation.take());
+        self.effects.push(Effect::Store(Order::Commit(Box::new(identity.file.clone()))));
+    }
+
+    pub(super) fn dispatch(&mut self, input: execution::Input) {
+        let step =
+            mem::take(&mut self.agent.dispatch).step(&self.settings.actions, self.now, input);
+        self.agent.dispatch = step.state;
+        for effect in step.effects {
+            match effect {
+                execution::Effect::Post { execution, callback, timeout } => {
+                    let call =
+                        Call::Execution { node: self.node(), execution: execution.0.clone() };
+                    let question = Question::Callback { execution, status: callback.status };
+                    self.send(question, &call, json::encode(&callback), timeout);
+                }
+                execution::Effect::Run { execution, run } => {
+                    self.effects.push(Effect::Run { execution, run })
+                }
+                execution::Effect::Cancel(execution) => {
+                    self.effects.push(Effect::Cancel { execution })
+                }
+                execution::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
+            }
+        }
+    }
+
+    pub(super) fn unauthorized(&mut self) {
+        self.agent.standing = self.agent.standing.refused(self.now.mono);
+    }
+}

@@ -1,0 +1,123 @@
+//! One step of the agent, while it is being taken: each machine moves in its turn, and what it orders is passed on.
+
+mod answers;
+mod machines;
+
+use alloc::{boxed::Box, string::ToString, vec::Vec};
+use core::time::Duration;
+
+use super::{
+    Agent, DRAIN_MAX, Door, Effect, Exit, Input, Life, Memory, Question, Settings, execution,
+    heartbeat, local, post, pull, register, rotation,
+};
+use crate::{
+    ids::CallId,
+    step::Step,
+    time::Now,
+    wire::{call::Call, http::Request},
+};
+
+pub(super) struct Turn<'s> {
+    agent: Agent,
+    effects: Vec<Effect>,
+    settings: &'s Settings,
+    now: Now,
+}
+
+impl<'s> Turn<'s> {
+    pub(super) const fn new(agent: Agent, settings: &'s Settings, now: Now) -> Self {
+        Self { agent, effects: Vec::new(), settings, now }
+    }
+
+    pub(super) fn take(&mut self, input: Input) {
+        match input {
+            Input::Restarted(memory) => self.restarted(memory),
+            Input::Gathered(gathered) => self.registration(register::Input::Gathered(gathered)),
+            Input::Stored(stored) => self.stored(stored),
+            Input::Answered { call, answer, jitter } => self.answered(call, answer, jitter),
+            Input::Finished { execution, ending } => self.finished(execution, ending),
+            Input::Asked { call, door, request } => self.asked(call, door, &request),
+            Input::Draining => self.drain(),
+            Input::Ticked => self.ticked(),
+        }
+    }
+
+    /// Ends the step, and the process where nothing is left to wait for.
+    pub(super) fn done(mut self) -> Step<Agent, Effect> {
+        if self.is_drained() {
+            self.exit(Exit::Drained);
+        }
+        Step { state: self.agent, effects: self.effects }
+    }
+
+    fn is_drained(&self) -> bool {
+        match self.agent.life {
+            Life::Draining { until } => {
+                let undecided = !self.agent.dispatch.is_idle()
+                    || self.agent.registration.is_undecided()
+                    || self.agent.rotation.is_committing();
+                !undecided || until <= self.now.mono
+            }
+            Life::Working | Life::Over => false,
+        }
+    }
+
+    fn restarted(&mut self, memory: Box<Memory>) {
+        self.agent.staged = memory.staged;
+        self.registration(register::Input::Restarted(memory));
+    }
+
+    fn asked(&mut self, call: CallId, door: Door, request: &Request) {
+        let shelf = local::Shelf {
+            view: &self.agent.view,
+            readiness: self.agent.readiness(),
+            status: self.agent.status(self.now),
+        };
+        let response = local::answer(&shelf, door, request);
+        self.effects.push(Effect::Reply { call, response });
+    }
+
+    /// Begins the end: nothing new is sent but what finishes what is under way.
+    fn drain(&mut self) {
+        if self.agent.life == Life::Working {
+            self.agent.life = Life::Draining { until: self.now.mono.after(DRAIN_MAX) };
+            self.heartbeat(heartbeat::Input::Quieted);
+            self.pull(pull::Input::Quieted);
+            self.dispatch(execution::Input::Draining);
+        }
+    }
+
+    fn ticked(&mut self) {
+        self.registration(register::Input::Ticked);
+        self.heartbeat(heartbeat::Input::Ticked);
+        self.pull(pull::Input::Ticked);
+        self.rotation(rotation::Input::Ticked);
+        self.dispatch(execution::Input::Ticked);
+    }
+
+    pub(super) fn node(&self) -> alloc::string::String {
+        self.agent.identity.as_ref().map(|identity| identity.node.to_string()).unwrap_or_default()
+    }
+
+    /// Asks a question; its answer comes back with the id it is given here.
+    pub(super) fn send(
+        &mut self,
+        question: Question,
+        call: &Call,
+        body: Vec<u8>,
+        timeout: Option<Duration>,
+    ) {
+        let identity = self.agent.identity.as_ref().filter(|_| *call != Call::Register);
+        let request = post::request(self.settings, call, body, identity);
+        let timeout =
+            timeout.unwrap_or(self.settings.request_timeout).min(self.settings.request_timeout);
+        self.agent.last_call = self.agent.last_call.next();
+        self.agent.asked.insert(self.agent.last_call, question);
+        self.effects.push(Effect::Send { call: self.agent.last_call, request, timeout });
+    }
+
+    pub(super) fn exit(&mut self, exit: Exit) {
+        self.agent.life = Life::Over;
+        self.effects.push(Effect::Exit(exit));
+    }
+}
