@@ -104,7 +104,7 @@ fn entries() -> Entries {
     let entry = |key: &str, value: &str| Entry {
         key: name(key),
         value: value.into(),
-        workload_tag: String::new(),
+        workload_tag: Name::default(),
     };
     let certificate = "-----BEGIN CERTIFICATE-----\nmock-ca-cert\n-----END CERTIFICATE-----";
     Entries {
