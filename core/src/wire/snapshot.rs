@@ -214,7 +214,8 @@ pub struct Session {
     pub session_id: Name,
     pub jti: Name,
     pub kind: String,
-    pub target: Target,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Spelled>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -231,6 +232,16 @@ pub struct Target {
     pub k8s: Option<K8sTarget>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpTarget>,
+}
+
+impl Target {
+    /// Whether exactly one member is set.
+    pub const fn is_one(&self) -> bool {
+        matches!(
+            (&self.ssh, &self.k8s, &self.tcp),
+            (Some(_), None, None) | (None, Some(_), None) | (None, None, Some(_))
+        )
+    }
 }
 
 /// What an `ssh` session reaches.

@@ -224,7 +224,7 @@ fn session(id: &str, kind: &str, target: Target, idle: Option<u32>) -> Session {
         session_id: name(id),
         jti: name(id),
         kind: kind.into(),
-        target,
+        target: Some(target),
         expires_at: Some(spelled("2099-12-31T23:59:59Z")),
         idle_timeout_seconds: idle,
     }
