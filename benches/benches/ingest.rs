@@ -94,8 +94,8 @@ fn logs() -> Vec<u8> {
     ];
     lines(200, |at| LogLine {
         severity: [Severity::Info, Severity::Warning, Severity::Err][at % 3],
-        unit: Text::parse("sshd.service").ok(),
-        hostname: Text::parse(format!("edge-frankfurt-{}", at % 17)).ok(),
+        unit: Label::parse("sshd.service").ok(),
+        hostname: Label::parse(format!("edge-frankfurt-{}", at % 17)).ok(),
         message: filled(format!("{} [{at}]", messages[at % messages.len()])),
         timestamp: stamp(at),
     })
@@ -104,7 +104,8 @@ fn logs() -> Vec<u8> {
 fn audits() -> Vec<u8> {
     lines(500, |at| AuditEvent {
         source: [AuditSource::Auditd, AuditSource::K8s][at % 2],
-        action: filled(["execve", "openat", "create", "delete"][at % 4].to_owned()),
+        action: Identifier::parse(["execve", "openat", "create", "delete"][at % 4])
+            .expect("a name"),
         outcome: filled(["success", "failure"][at % 5 / 4].to_owned()),
         timestamp: stamp(at),
     })

@@ -30,17 +30,20 @@ pub fn decode_capabilities(bytes: &[u8]) {
     assert_eq!(Ok(draft), decode_strict(&text), "the plane reads what the agent writes");
 }
 
-/// The draft as the manifest that an agent would have sent, where there is one.
+/// The draft as the manifest that an agent would have sent, where there is one: it leaves out what is empty.
 fn manifest_of(draft: &CapabilityManifestDraft) -> Option<CapabilityManifestRequest> {
-    let key = &draft.ssh_host_key_fingerprint;
-    let hooks = draft.declared_hooks.iter().map(|hook| {
+    let key = draft.ssh_host_key_fingerprint.as_deref().map(Fingerprint::parse);
+    if draft.declared_hooks.as_ref().is_some_and(Vec::is_empty) {
+        return None;
+    }
+    let hooks = draft.declared_hooks.iter().flatten().map(|hook| {
         let checksum = Checksum::parse_base64(&hook.checksum).ok()?;
         Some(DeclaredHook { name: hook.name.clone(), checksum })
     });
     Some(CapabilityManifestRequest {
         binary_version: draft.binary_version.clone(),
         binary_checksum: Checksum::parse_base64(&draft.binary_checksum).ok()?,
-        ssh_host_key_fingerprint: optional(key, |text| Fingerprint::parse(text).ok())?,
+        ssh_host_key_fingerprint: key.transpose().ok()?,
         declared_hooks: hooks.collect::<Option<_>>()?,
     })
 }

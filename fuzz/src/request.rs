@@ -303,7 +303,7 @@ fn snapshot(choice: u8, now: Now) -> Snapshot {
 fn activity(choice: u8) -> Activity {
     let command = "c".repeat(usize::from(choice) * 5);
     let ssh = SshActivity { command, exit_code: Some(i64::from(choice)), ..Default::default() };
-    let k8s = K8sActivity { verb: "get".to_owned(), ..K8sActivity::default() };
+    let k8s = K8sActivity { verb: Name::from("get"), ..K8sActivity::default() };
     let ended = TcpActivity {
         bytes_in: Some(u64::from(choice)),
         terminated_by: Some(TerminatedBy::ALL[usize::from(choice % 4)]),
@@ -318,7 +318,7 @@ fn activity(choice: u8) -> Activity {
 
 fn report(choice: u8) -> ReportRequest {
     let value = "v".repeat(usize::from(choice) * 17);
-    let workload_tag = if choice & 1 == 1 { "web".to_owned() } else { String::new() };
+    let workload_tag = Name::from(if choice & 1 == 1 { "web" } else { "" });
     ReportRequest { value: (choice != 254).then_some(value), workload_tag }
 }
 

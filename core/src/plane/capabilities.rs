@@ -7,13 +7,10 @@
 //! | a manifest | another | the members that differ | whether a fingerprint replaced another |
 //!
 //! Specification: "Capabilities" and "PUT /v1/nodes/{id}/capabilities"; `decisions.md` section 7 (`fields_changed`,
-//! Hooks checked). Unspecified: an empty list of hooks is the same as none, as an empty fingerprint is.
+//! Hooks checked). Unspecified: an empty list of hooks is the same as none, as an empty fingerprint is, but for the first
+//! manifest, where both are members that are present.
 
-use alloc::{
-    collections::BTreeSet,
-    string::{String, ToString as _},
-    vec::Vec,
-};
+use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
 use thiserror::Error;
 
@@ -35,7 +32,14 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A manifest passed every check.
-    Reported(CapabilityManifestRequest),
+    Reported(Read),
+}
+
+/// A manifest that was read, and the names of the members that it came with, sorted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    pub manifest: CapabilityManifestRequest,
+    pub present: Vec<&'static str>,
 }
 
 /// An order of the manifest.
@@ -74,7 +78,7 @@ pub enum Refusal {
 pub struct Capabilities(Option<CapabilityManifestRequest>);
 
 /// Reads a manifest out of a request body and judges it, in the order of the contract's checks.
-pub fn read(body: &Body) -> Result<CapabilityManifestRequest, Refusal> {
+pub fn read(body: &Body) -> Result<Read, Refusal> {
     let bytes = body.whole(Refusal::TooLarge, Refusal::Unreadable)?;
     let draft: CapabilityManifestDraft = json::decode_strict(bytes).map_err(Refusal::Malformed)?;
     if draft.binary_version.trim().is_empty() {
@@ -82,16 +86,28 @@ pub fn read(body: &Body) -> Result<CapabilityManifestRequest, Refusal> {
     }
     let binary_checksum =
         Checksum::parse_base64(&draft.binary_checksum).map_err(|_| Refusal::Checksum)?;
-    let ssh_host_key_fingerprint = match draft.ssh_host_key_fingerprint.as_str() {
-        "" => None,
-        text => Some(Fingerprint::parse(text).map_err(|_| Refusal::Fingerprint)?),
+    let present = present(&draft);
+    let ssh_host_key_fingerprint = match draft.ssh_host_key_fingerprint.as_deref() {
+        None | Some("") => None,
+        Some(text) => Some(Fingerprint::parse(text).map_err(|_| Refusal::Fingerprint)?),
     };
-    Ok(CapabilityManifestRequest {
+    let manifest = CapabilityManifestRequest {
         binary_version: draft.binary_version,
         binary_checksum,
         ssh_host_key_fingerprint,
-        declared_hooks: hooks(draft.declared_hooks)?,
-    })
+        declared_hooks: hooks(draft.declared_hooks.unwrap_or_default())?,
+    };
+    Ok(Read { manifest, present })
+}
+
+/// The members of a manifest whose version and checksum are sound, and so are there.
+fn present(draft: &CapabilityManifestDraft) -> Vec<&'static str> {
+    named([
+        ("binary_checksum", true),
+        ("binary_version", true),
+        ("declared_hooks", draft.declared_hooks.is_some()),
+        ("ssh_host_key_fingerprint", draft.ssh_host_key_fingerprint.is_some()),
+    ])
 }
 
 /// One pass in array order: the first hook that fails decides, and of one hook its own members before its name's use.
@@ -117,44 +133,40 @@ fn hooks(drafts: Vec<DeclaredHookDraft>) -> Result<Vec<DeclaredHook>, Refusal> {
 impl Capabilities {
     /// Moves on one input.
     pub fn step(self, now: Now, input: Input) -> Step<Self, Effect> {
-        let Input::Reported(mut fresh) = input;
+        let Input::Reported(Read { manifest: mut fresh, present }) = input;
         fresh.declared_hooks.sort_by(|one, other| one.name.cmp(&other.name));
         let stored = self.0.as_ref();
+        let fields = stored.map_or(present, |stored| changed(stored, &fresh));
         let answer = CapabilityManifestResponse {
             accepted_at: now.wall.into(),
-            fields_changed: changed(stored, &fresh),
-            host_key_changed: is_rekeyed(stored, &fresh),
+            fields_changed: fields.into_iter().map(String::from).collect(),
+            host_key_changed: stored.is_some_and(|stored| is_rekeyed(stored, &fresh)),
         };
         Step::to(Self(Some(fresh))).emit(Effect::Answer(answer))
     }
 }
 
-/// The members that differ, sorted by name.
+/// The members that differ.
 fn changed(
-    stored: Option<&CapabilityManifestRequest>,
+    stored: &CapabilityManifestRequest,
     fresh: &CapabilityManifestRequest,
-) -> Vec<String> {
-    let hooks = stored.map(|stored| &*stored.declared_hooks).unwrap_or_default();
-    let key = stored.and_then(|stored| stored.ssh_host_key_fingerprint.as_ref());
-    let is_same_checksum =
-        |stored: &CapabilityManifestRequest| stored.binary_checksum == fresh.binary_checksum;
-    let is_same_version =
-        |stored: &CapabilityManifestRequest| stored.binary_version == fresh.binary_version;
-    let members = [
-        ("binary_checksum", !stored.is_some_and(is_same_checksum)),
-        ("binary_version", !stored.is_some_and(is_same_version)),
-        ("declared_hooks", hooks != fresh.declared_hooks),
-        ("ssh_host_key_fingerprint", key != fresh.ssh_host_key_fingerprint.as_ref()),
-    ];
-    members.iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_string()).collect()
+) -> Vec<&'static str> {
+    let (before, after) = (&stored.ssh_host_key_fingerprint, &fresh.ssh_host_key_fingerprint);
+    named([
+        ("binary_checksum", stored.binary_checksum != fresh.binary_checksum),
+        ("binary_version", stored.binary_version != fresh.binary_version),
+        ("declared_hooks", stored.declared_hooks != fresh.declared_hooks),
+        ("ssh_host_key_fingerprint", before != after),
+    ])
+}
+
+/// The names of the members that are to be told.
+fn named(members: [(&'static str, bool); 4]) -> Vec<&'static str> {
+    members.into_iter().filter(|(_, told)| *told).map(|(name, _)| name).collect()
 }
 
 /// A host key that appears or disappears has not been replaced.
-fn is_rekeyed(
-    stored: Option<&CapabilityManifestRequest>,
-    fresh: &CapabilityManifestRequest,
-) -> bool {
-    let before = stored.and_then(|stored| stored.ssh_host_key_fingerprint.as_ref());
-    let after = fresh.ssh_host_key_fingerprint.as_ref();
-    before.zip(after).is_some_and(|(before, after)| before != after)
+fn is_rekeyed(stored: &CapabilityManifestRequest, fresh: &CapabilityManifestRequest) -> bool {
+    let (before, after) = (&stored.ssh_host_key_fingerprint, &fresh.ssh_host_key_fingerprint);
+    before.as_ref().zip(after.as_ref()).is_some_and(|(before, after)| before != after)
 }

@@ -2,7 +2,7 @@
 //!
 //! Specification: "State snapshot" (Default fixture).
 
-use alloc::{string::String, vec, vec::Vec};
+use alloc::{vec, vec::Vec};
 
 use super::site;
 use crate::wire::{
@@ -120,7 +120,7 @@ fn entries() -> Entries {
     let entry = |key: &str, value: &str| Entry {
         key: Name::from(key),
         value: value.into(),
-        workload_tag: String::new(),
+        workload_tag: Name::default(),
     };
     Entries {
         metadata: vec![entry("environment", "e2e-test"), entry("region", "mock-region-1")],

@@ -106,7 +106,7 @@ impl Executions {
     ) -> Step<Self, Effect> {
         let unmatched = callback.output.as_ref().is_some_and(|output| {
             !output.object_key.is_empty()
-                && !self.uploads.holds(&execution, &output.object_key, &output.sha256)
+                && !self.uploads.holds(&execution, output.object_key.as_str(), &output.sha256)
         });
         if unmatched {
             return Step::to(self).emit(Effect::Refuse(Refusal::Output));

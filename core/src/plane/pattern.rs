@@ -82,6 +82,11 @@ impl Pattern {
         self.method.is_none_or(|wanted| wanted == method) && self.misses(path) == 0
     }
 
+    /// Whether a rule meets a request: one for `GET` also meets a `HEAD`, which is a `GET` without body.
+    pub fn meets(&self, method: Method, path: &str) -> bool {
+        self.means(method, path) || method == Method::Head && self.means(Method::Get, path)
+    }
+
     /// In how many segments a path differs from the pattern.
     pub fn misses(&self, path: &str) -> usize {
         let mut here = segments(path);

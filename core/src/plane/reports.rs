@@ -85,7 +85,7 @@ pub(super) fn put(snapshot: &mut Snapshot, entry: &Entry) -> Result<(), Refusal>
 /// Whether a block can take the entry in place of what it has under its key.
 fn has_room(reports: &[Entry], entry: &Entry) -> bool {
     let others = || reports.iter().filter(|known| known.key != entry.key);
-    let size = |entry: &Entry| entry.value.len() + entry.workload_tag.len();
+    let size = |entry: &Entry| entry.value.len() + entry.workload_tag.as_str().len();
     let stored: usize = others().map(size).sum();
     others().count() < REPORTS_MAX && stored + size(entry) <= STORED_MAX
 }

@@ -8,7 +8,8 @@
 //! | anything else | as configured |
 //!
 //! Specification: "State snapshot" and "GET /v1/nodes/{id}/state"; `decisions.md` sections 5 (Snapshot sorting) and 7
-//! (configure-state). Unspecified: an entry without a status is pending.
+//! (configure-state). Unspecified: an entry without a status is pending; a session whose target is left out is served
+//! with an empty one, as every member may be left out, but one that is given has exactly one member.
 
 use alloc::{
     borrow::Cow, boxed::Box, collections::BTreeMap, string::ToString, sync::Arc, vec::Vec,
@@ -67,6 +68,8 @@ pub enum Refusal {
     Parameters(usize),
     #[error("executions[{0}].status: must be pending, ack or started")]
     Status(usize),
+    #[error("sessions[{0}].target: must have exactly one of ssh, k8s and tcp")]
+    Target(usize),
 }
 
 /// The snapshot in force, in the order it is served.
@@ -96,7 +99,11 @@ pub fn read(body: &Body) -> Result<Snapshot, Refusal> {
             return Err(Refusal::Status(at));
         }
     }
-    Ok(snapshot)
+    let mut sessions = snapshot.sessions.iter().flatten();
+    match sessions.position(|entry| entry.target.as_ref().is_some_and(|target| !target.is_one())) {
+        Some(at) => Err(Refusal::Target(at)),
+        None => Ok(snapshot),
+    }
 }
 
 /// The status in which an entry lets an unknown execution begin.
@@ -201,6 +208,9 @@ fn sorted(mut snapshot: Snapshot) -> Snapshot {
     });
     for entry in snapshot.executions.iter_mut().filter(|entry| entry.status.is_empty()) {
         entry.status = PENDING.to_string();
+    }
+    for entry in snapshot.sessions.iter_mut().flatten() {
+        entry.target.get_or_insert_default();
     }
     snapshot
 }

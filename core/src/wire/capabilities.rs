@@ -42,10 +42,12 @@ pub struct DeclaredHook {
 pub struct CapabilityManifestDraft {
     pub binary_version: String,
     pub binary_checksum: String,
-    pub ssh_host_key_fingerprint: String,
-    /// No more than one over the most that are accepted; any further ones were decoded and dropped.
+    /// An empty one came, other than one that was left out.
+    pub ssh_host_key_fingerprint: Option<String>,
+    /// No more than one over the most that are accepted; any further ones were decoded and dropped. An empty list came,
+    /// other than one that was left out.
     #[serde(deserialize_with = "leading_hooks")]
-    pub declared_hooks: Vec<DeclaredHookDraft>,
+    pub declared_hooks: Option<Vec<DeclaredHookDraft>>,
 }
 
 /// A hook as it came.
@@ -60,7 +62,7 @@ pub struct DeclaredHookDraft {
 /// list of many times its size.
 fn leading_hooks<'t, D: Deserializer<'t>>(
     deserializer: D,
-) -> Result<Vec<DeclaredHookDraft>, D::Error> {
+) -> Result<Option<Vec<DeclaredHookDraft>>, D::Error> {
     struct Leading;
     impl<'t> Visitor<'t> for Leading {
         type Value = Vec<DeclaredHookDraft>;
@@ -79,7 +81,7 @@ fn leading_hooks<'t, D: Deserializer<'t>>(
             Ok(hooks)
         }
     }
-    deserializer.deserialize_seq(Leading)
+    deserializer.deserialize_seq(Leading).map(Some)
 }
 
 /// What the control plane answers.

@@ -97,8 +97,8 @@ pub struct Output {
     /// Standard base64.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub inline: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub object_key: String,
+    #[serde(skip_serializing_if = "Name::is_empty")]
+    pub object_key: Name,
     /// Lower-case hex of the uploaded bytes.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sha256: String,

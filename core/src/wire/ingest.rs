@@ -57,9 +57,9 @@ pub enum MetricGroup {
 pub struct LogLine<'t> {
     pub severity: Severity,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub unit: Option<Text<'t>>,
+    pub unit: Option<Label<'t>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub hostname: Option<Text<'t>>,
+    pub hostname: Option<Label<'t>>,
     #[serde(borrow)]
     pub message: Filled<'t>,
     pub timestamp: Stamp,
@@ -84,7 +84,7 @@ pub enum Severity {
 pub struct AuditEvent<'t> {
     pub source: AuditSource,
     #[serde(borrow)]
-    pub action: Filled<'t>,
+    pub action: Identifier<'t>,
     #[serde(borrow)]
     pub outcome: Filled<'t>,
     pub timestamp: Stamp,

@@ -6,7 +6,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use super::timestamp::Timestamp;
+use super::{grammar::Name, timestamp::Timestamp};
 
 /// The longest value, in bytes: "State report value: 4096 bytes".
 pub const VALUE_MAX: usize = 4096;
@@ -17,8 +17,8 @@ pub const VALUE_MAX: usize = 4096;
 pub struct ReportRequest {
     /// Opaque; required, so that a request without it can be told from one with an empty value.
     pub value: Option<String>,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub workload_tag: String,
+    #[serde(skip_serializing_if = "Name::is_empty")]
+    pub workload_tag: Name,
 }
 
 /// What the control plane answers.

@@ -41,7 +41,7 @@ pub struct SshActivity {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct K8sActivity {
-    pub verb: String,
+    pub verb: Name,
     #[serde(skip_serializing_if = "Name::is_empty")]
     pub resource_kind: Name,
     #[serde(skip_serializing_if = "Name::is_empty")]
@@ -58,8 +58,8 @@ pub struct K8sActivity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpActivity {
     pub phase: Phase,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub target_host: String,
+    #[serde(default, skip_serializing_if = "Name::is_empty")]
+    pub target_host: Name,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_port: Option<u16>,
     /// Only on rows that tell of a begin.
@@ -80,7 +80,7 @@ impl TcpActivity {
     pub const fn of(phase: Phase) -> Self {
         Self {
             phase,
-            target_host: String::new(),
+            target_host: Name(String::new()),
             target_port: None,
             listener_endpoint: String::new(),
             bytes_in: None,

@@ -63,7 +63,7 @@ pub struct Projection<'s> {
 pub struct Peer {
     pub node_id: Name,
     pub mesh_ip: String,
-    pub public_key: String,
+    pub public_key: Name,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub fallback_endpoint: String,
 }
@@ -74,7 +74,7 @@ pub struct Peer {
 pub struct Policy {
     pub revision_id: Name,
     /// An opaque comparison key.
-    pub fingerprint: String,
+    pub fingerprint: Name,
     pub rules: Vec<Rule>,
 }
 
@@ -143,9 +143,9 @@ pub struct UserAccess {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UserPeer {
-    pub public_key: String,
+    pub public_key: Name,
     pub allowed_ips: Vec<String>,
-    pub label: String,
+    pub label: Name,
 }
 
 /// Listeners that lead into the mesh.
@@ -180,7 +180,7 @@ pub struct SiteToSite {
 pub struct Tunnel {
     pub tunnel_id: Name,
     pub remote_endpoint: String,
-    pub remote_public_key: String,
+    pub remote_public_key: Name,
     pub local_subnets: Vec<String>,
     pub remote_subnets: Vec<String>,
     pub interface_name: Name,
@@ -203,8 +203,8 @@ pub struct Entry {
     pub key: Name,
     /// Opaque.
     pub value: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub workload_tag: String,
+    #[serde(skip_serializing_if = "Name::is_empty")]
+    pub workload_tag: Name,
 }
 
 /// A session of a user through this node.
@@ -214,7 +214,8 @@ pub struct Session {
     pub session_id: Name,
     pub jti: Name,
     pub kind: String,
-    pub target: Target,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Spelled>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -233,6 +234,16 @@ pub struct Target {
     pub tcp: Option<TcpTarget>,
 }
 
+impl Target {
+    /// Whether exactly one member is set.
+    pub const fn is_one(&self) -> bool {
+        matches!(
+            (&self.ssh, &self.k8s, &self.tcp),
+            (Some(_), None, None) | (None, Some(_), None) | (None, None, Some(_))
+        )
+    }
+}
+
 /// What an `ssh` session reaches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -248,13 +259,13 @@ pub struct SshTarget {
 pub struct K8sTarget {
     pub user: Name,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub impersonate_groups: Option<Vec<String>>,
+    pub impersonate_groups: Option<Vec<Name>>,
 }
 
 /// What a `tcp` session reaches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TcpTarget {
-    pub host: String,
+    pub host: Name,
     pub port: u16,
 }

@@ -25,7 +25,7 @@ fn view() -> View {
     let entry = |key: &str, value: &str| Entry {
         key: Name(key.into()),
         value: value.into(),
-        workload_tag: String::new(),
+        workload_tag: Name::default(),
     };
     let block = Entries {
         metadata: vec![entry("zone/a", "eu")],

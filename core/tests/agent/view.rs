@@ -17,7 +17,7 @@ fn entries(pairs: &[(&str, &str)]) -> Vec<Entry> {
         .map(|(key, value)| Entry {
             key: Name((*key).into()),
             value: (*value).into(),
-            workload_tag: String::new(),
+            workload_tag: Name::default(),
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use meshward_core::{
-    plane::capabilities::{Capabilities, Effect, Input},
+    plane::capabilities::{Capabilities, Effect, Input, Read},
     step::Step,
     time::Now,
     wire::{
@@ -24,9 +24,12 @@ use crate::{
 /// The members of a manifest by name, as a reader of the contract would compare them.
 type Members = BTreeMap<&'static str, String>;
 
-/// Every manifest accepted so far.
+/// Every manifest accepted so far, and the members that the first one came with.
 #[derive(Clone, Debug, Default)]
-struct Remembered(Vec<Members>);
+struct Remembered {
+    manifests: Vec<Members>,
+    first: BTreeSet<&'static str>,
+}
 
 fn members(manifest: &CapabilityManifestRequest) -> Members {
     let hooks: BTreeSet<String> =
@@ -47,10 +50,11 @@ fn members(manifest: &CapabilityManifestRequest) -> Members {
 impl Remembered {
     /// The members in which the last manifest differs from the one before it, and whether its host key was replaced.
     fn last_change(&self) -> (Vec<String>, bool) {
-        let nothing = Members::new();
-        let mut latest = self.0.iter().rev();
+        let mut latest = self.manifests.iter().rev();
         let after = latest.next().expect("a manifest was reported");
-        let before = latest.next().unwrap_or(&nothing);
+        let Some(before) = latest.next() else {
+            return (self.first.iter().copied().map(str::to_owned).collect(), false);
+        };
         let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
         let changed = names.into_iter().filter(|name| before.get(name) != after.get(name));
         let key = |members: &Members| members.get("ssh_host_key_fingerprint").cloned();
@@ -87,22 +91,35 @@ fn manifests() -> impl Strategy<Value = CapabilityManifestRequest> {
     )
 }
 
+/// Manifests as they are read, the members that are empty left out or not.
+fn reads() -> impl Strategy<Value = Read> {
+    (manifests(), any::<[bool; 2]>()).prop_map(|(manifest, [key, hooks])| {
+        let mut present: BTreeSet<&str> = members(&manifest).into_keys().collect();
+        present.extend(key.then_some("ssh_host_key_fingerprint"));
+        present.extend(hooks.then_some("declared_hooks"));
+        Read { manifest, present: present.into_iter().collect() }
+    })
+}
+
 struct Model;
 
 impl ReferenceStateMachine for Model {
     type State = Remembered;
-    type Transition = CapabilityManifestRequest;
+    type Transition = Read;
 
     fn init_state() -> BoxedStrategy<Remembered> {
         Just(Remembered::default()).boxed()
     }
 
-    fn transitions(_: &Remembered) -> BoxedStrategy<CapabilityManifestRequest> {
-        manifests().boxed()
+    fn transitions(_: &Remembered) -> BoxedStrategy<Read> {
+        reads().boxed()
     }
 
-    fn apply(mut state: Remembered, manifest: &CapabilityManifestRequest) -> Remembered {
-        state.0.push(members(manifest));
+    fn apply(mut state: Remembered, read: &Read) -> Remembered {
+        if state.manifests.is_empty() {
+            state.first.extend(&read.present);
+        }
+        state.manifests.push(members(&read.manifest));
         state
     }
 }
@@ -117,12 +134,8 @@ impl StateMachineTest for Machine {
         Capabilities::default()
     }
 
-    fn apply(
-        capabilities: Capabilities,
-        model: &Remembered,
-        manifest: CapabilityManifestRequest,
-    ) -> Capabilities {
-        let step = capabilities.step(Now::default(), Input::Reported(manifest));
+    fn apply(capabilities: Capabilities, model: &Remembered, read: Read) -> Capabilities {
+        let step = capabilities.step(Now::default(), Input::Reported(read));
         let (fields_changed, host_key_changed) = model.last_change();
         let accepted_at = Timestamp::from(Now::default().wall);
         let answer = CapabilityManifestResponse { accepted_at, fields_changed, host_key_changed };
@@ -143,9 +156,9 @@ proptest! {
     #![proptest_config(support::seeds_in("capabilities"))]
     #[test]
     fn the_same_manifests_give_the_same_answers_and_one_that_is_sent_again_changes_nothing(
-        manifests in vec(manifests(), 1..20),
+        reads in vec(reads(), 1..20),
     ) {
-        let inputs: Vec<Input> = manifests.into_iter().map(Input::Reported).collect();
+        let inputs: Vec<Input> = reads.into_iter().map(Input::Reported).collect();
         support::replays(&Capabilities::default(), &inputs, |state, input| state.step(Now::default(), input));
         let last = inputs.last().expect("at least one").clone();
         let end = inputs.into_iter().fold(Capabilities::default(), |state, input| {
@@ -401,6 +414,25 @@ fn the_answer_tells_what_changed_and_when() {
     assert_eq!(desk.ask(Method::Post, "/test/reset", "").status, 204);
     let whole = r#""fields_changed":["binary_checksum","binary_version","declared_hooks","ssh_host_key_fingerprint"]"#;
     assert!(put(&mut desk, &body(&[])).1.contains(whole), "a reset forgets the manifest");
+}
+
+#[test]
+fn of_a_first_manifest_the_members_present_are_told_also_the_empty_ones() {
+    const BOTH: &str = r#""binary_checksum","binary_version""#;
+    const KEY_TOO: &str = r#""binary_checksum","binary_version","ssh_host_key_fingerprint""#;
+    const HOOKS_TOO: &str = r#""binary_checksum","binary_version","declared_hooks""#;
+    for (hooks, key, fields) in
+        [("", "", BOTH), ("null", "null", BOTH), ("[]", "", HOOKS_TOO), ("null", "\"\"", KEY_TOO)]
+    {
+        let mut desk = Desk::open();
+        let first = body(&[("declared_hooks", hooks), ("ssh_host_key_fingerprint", key)]);
+        let told = format!("\"fields_changed\":[{fields}],\"host_key_changed\":false");
+        assert!(put(&mut desk, &first).1.contains(&told), "{first}");
+        for (hooks, key) in [("", ""), ("[]", "\"\""), ("null", "null")] {
+            let later = body(&[("declared_hooks", hooks), ("ssh_host_key_fingerprint", key)]);
+            assert!(put(&mut desk, &later).1.contains("\"fields_changed\":[]"), "{later}");
+        }
+    }
 }
 
 #[test]

@@ -303,6 +303,48 @@ fn the_first_rule_with_times_left_acts_before_the_gate_and_moves_nothing() {
 }
 
 #[test]
+fn a_rule_for_get_also_meets_a_head_and_one_for_head_nothing_else() {
+    for (method, [get, head, post]) in [
+        (json!("GET"), [true, true, false]),
+        (json!("HEAD"), [false, true, false]),
+        (json!("POST"), [false, false, true]),
+        (json!(null), [true, true, true]),
+    ] {
+        for (asked, met) in [(Method::Get, get), (Method::Head, head), (Method::Post, post)] {
+            let mut desk = Desk::open();
+            desk.ruled(&with(&[("method", method.clone()), ("status", json!(503))]));
+            let answer = desk.ask(asked, "/v1/health", "");
+            assert_eq!(answer.status == 503, met, "{method} and {asked:?}");
+            assert_eq!(answer.body.is_empty(), asked == Method::Head, "{method} and {asked:?}");
+        }
+    }
+}
+
+#[test]
+fn a_replaced_answer_leaves_counters_and_captures_and_one_brought_otherwise_does_not() {
+    for (member, value, acts) in [
+        ("status", json!(503), 0),
+        ("drop", json!(true), 0),
+        ("never", json!(true), 0),
+        ("reset", json!("before_headers"), 0),
+        ("reset", json!("after_headers"), 1),
+        ("delay_ms", json!(9), 1),
+        ("dribble_ms", json!(9), 1),
+        ("truncate_after", json!(0), 1),
+        ("malformed_chunk", json!(true), 1),
+        ("content_type", json!("a/b"), 1),
+        ("clock_offset_ms", json!(1), 1),
+    ] {
+        let mut desk = Desk::open();
+        desk.ruled(&json!({"path": "/v1/register", member: value}));
+        desk.asked(Method::Post, "/v1/register", "{}");
+        assert_eq!(desk.count("registration_count"), acts, "{member}");
+        let captured = desk.ask(Method::Get, "/test/last-request/register", "");
+        assert_eq!(captured.status == 200, acts == 1, "{member}");
+    }
+}
+
+#[test]
 fn a_rule_for_everything_leaves_the_routes_under_test_alone() {
     let mut desk = Desk::open();
     desk.ruled(&json!({"path": "/**", "status": 500, "times": 9}));
@@ -645,7 +687,8 @@ fn rules() -> impl Strategy<Value = Value> {
         Just("/exec-output/*"),
         Just("/nothing"),
     ];
-    let methods = prop_oneof![Just(None), Just(Some("GET")), Just(Some("POST"))];
+    let methods =
+        prop_oneof![Just(None), Just(Some("GET")), Just(Some("HEAD")), Just(Some("POST")),];
     (actions, paths, methods, 1..4_u32, prop::option::of(0.01..1.0_f64)).prop_map(
         |(mut rule, path, method, times, probability)| {
             rule["path"] = json!(path);
@@ -669,6 +712,7 @@ fn kind(at: usize) -> Request {
         (Method::Post, execution.as_str(), r#"{"status":"ack"}"#),
         (Method::Put, "/v1/keys/rotate", "{}"),
         (Method::Delete, "/v1/health", ""),
+        (Method::Head, "/v1/health", ""),
     ][at];
     match at {
         2 => request(method, target, Body::EMPTY),
@@ -686,7 +730,10 @@ fn means(rule: &Value, request: &Request) -> bool {
             path.len() == wanted.len() && wanted.iter().zip(&path).all(|(w, p)| *w == "*" || w == p)
         }
     };
-    same && rule["method"].as_str().is_none_or(|name| name == request.method.name())
+    let method = request.method.name();
+    same && rule["method"]
+        .as_str()
+        .is_none_or(|name| name == method || (name, method) == ("GET", "HEAD"))
 }
 
 proptest! {
@@ -694,7 +741,7 @@ proptest! {
     #[test]
     fn rules_never_change_what_a_request_gets_that_they_do_not_mean(
         rules in prop::collection::vec(rules(), 0..6),
-        kinds in prop::collection::vec(0..6_usize, 1..20),
+        kinds in prop::collection::vec(0..7_usize, 1..20),
     ) {
         let (mut plain, mut desk) = (Desk::open(), Desk::open());
         for rule in &rules {

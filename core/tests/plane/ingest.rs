@@ -276,6 +276,7 @@ const MISSING: &str = "required member is missing";
 const TIME: &str = "must be an RFC 3339 timestamp";
 const UNSET: &str = "must be set";
 const EMPTY: &str = "must not be empty";
+const NUL: &str = "must not hold NUL";
 const STRING: &str = "must be a string";
 const UNKNOWN: &str = "unknown member";
 
@@ -319,7 +320,7 @@ fn every_rule_of_a_sample_is_told_by_its_index() {
             ("name", "", MISSING),
             ("name", "\"\"", EMPTY),
             ("name", "\" \"", ""),
-            ("name", r#""a\u0000""#, "must not hold NUL"),
+            ("name", r#""a\u0000""#, NUL),
             ("name", r#""\u0061\"\\b""#, ""),
             ("value", "", MISSING),
             ("value", "null", MISSING),
@@ -347,7 +348,7 @@ fn every_rule_of_a_sample_is_told_by_its_index() {
         (r#"{"a":1}"#, "labels.a: must be a string"),
         (r#"{"a":"x","a":"y"}"#, "labels.a: member stands twice"),
         (r#"{"a":"x","\u0061":"x"}"#, "labels.a: member stands twice"),
-        (r#"{"a\u0000":"x"}"#, "must not hold NUL"),
+        (r#"{"a\u0000":"x"}"#, NUL),
         (r#"{"a":{}}"#, "labels.a: must be a string"),
     ] {
         let body = format!("[{}]", with(SAMPLE, "labels", labels));
@@ -381,8 +382,10 @@ fn every_rule_of_a_log_line_is_told_by_its_line() {
             ("message", "[\"up\"]", STRING),
             ("unit", "null", ""),
             ("unit", "\"\"", ""),
+            ("unit", r#""a\u0000""#, NUL),
             ("unit", "7", STRING),
             ("hostname", "\"edge-1\"", ""),
+            ("hostname", r#""\u0000""#, NUL),
             ("hostname", "false", STRING),
             ("host", "\"edge-1\"", UNKNOWN),
         ],
@@ -403,8 +406,10 @@ fn every_rule_of_an_audit_event_is_told_by_its_line() {
             ("action", "", MISSING),
             ("action", "\"\"", EMPTY),
             ("action", "\" \"", ""),
+            ("action", r#""a\u0000""#, NUL),
             ("outcome", "", MISSING),
             ("outcome", "\"\"", EMPTY),
+            ("outcome", r#""\u0000""#, ""),
             ("outcome", "{}", STRING),
             ("actor", "\"root\"", UNKNOWN),
         ],

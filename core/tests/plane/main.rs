@@ -10,6 +10,7 @@ mod ingest;
 mod integrity;
 mod journal;
 mod nonce;
+mod nul;
 mod origin;
 mod register;
 mod release;

@@ -72,6 +72,40 @@ fn what_is_no_snapshot_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn a_session_target_has_exactly_one_member_or_is_left_out() {
+    let mut desk = Desk::open();
+    let (ssh, k8s, tcp) = (r#""ssh":{"user":"u"}"#, r#""k8s":{"user":"u"}"#, r#""tcp":{"port":1}"#);
+    let session = |target: &str| {
+        format!(r#"{{"session_id":"s"{target},"expires_at":"2099-01-01T00:00:00Z"}}"#)
+    };
+    let target = |members: &[&str]| session(&format!(",\"target\":{{{}}}", members.join(",")));
+    for wrong in [
+        target(&[]),
+        target(&[r#""ssh":null"#]),
+        target(&[ssh, k8s]),
+        target(&[k8s, tcp]),
+        target(&[ssh, k8s, tcp]),
+    ] {
+        let body = format!(r#"{{"sessions":[{},{wrong}]}}"#, target(&[ssh]));
+        let answer = desk.ask(Method::Post, "/test/configure-state", &body);
+        assert_eq!(verdict(&answer), (400, String::new()), "{body}");
+        let told = "sessions[1].target: must have exactly one of ssh, k8s and tcp";
+        assert!(text(&answer).contains(told), "{body}: {}", text(&answer));
+    }
+    for (right, served) in [
+        (target(&[ssh]), r#""target":{"ssh":{"user":"u"}}"#),
+        (target(&[k8s, r#""ssh":null"#]), r#""target":{"k8s":{"user":"u"}}"#),
+        (target(&[tcp]), r#""target":{"tcp":{"host":"","port":1}}"#),
+        (session(""), r#""target":{}"#),
+        (session(",\"target\":null"), r#""target":{}"#),
+    ] {
+        assert_eq!(configure(&mut desk, &format!(r#"{{"sessions":[{right}]}}"#)).0, 204, "{right}");
+        let pulled = pull(&mut desk);
+        assert!(pulled.contains(served), "{right}: {pulled}");
+    }
+}
+
+#[test]
 fn a_pull_is_sorted_without_the_own_node_and_keeps_what_is_opaque() {
     let mut desk = Desk::open();
     let body = r#"{"peers":[{"node_id":"b"},{"node_id":"0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0a3"},{"node_id":"a"}],

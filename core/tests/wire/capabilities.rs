@@ -50,15 +50,12 @@ fn what_the_plane_reads_is_the_golden_manifest() {
     let full = CapabilityManifestDraft {
         binary_version: "1.4.0".into(),
         binary_checksum: DIGEST_A.into(),
-        ssh_host_key_fingerprint: KEY.into(),
-        declared_hooks: vec![hook("backup", DIGEST_B), hook("restart", DIGEST_A)],
+        ssh_host_key_fingerprint: Some(KEY.into()),
+        declared_hooks: Some(vec![hook("backup", DIGEST_B), hook("restart", DIGEST_A)]),
     };
     read("capability_manifest.full", &full);
-    let required = CapabilityManifestDraft {
-        ssh_host_key_fingerprint: String::new(),
-        declared_hooks: Vec::new(),
-        ..full
-    };
+    let required =
+        CapabilityManifestDraft { ssh_host_key_fingerprint: None, declared_hooks: None, ..full };
     read("capability_manifest.required", &required);
 }
 
@@ -68,7 +65,7 @@ fn hooks_beyond_the_most_are_decoded_and_not_kept() {
         let mut hooks = vec![r#"{"name":"a"}"#; sent];
         let text = format!(r#"{{"declared_hooks":[{}]}}"#, hooks.join(","));
         let draft: CapabilityManifestDraft = decode_strict(text.as_bytes()).unwrap();
-        assert_eq!(draft.declared_hooks.len(), kept, "{sent}");
+        assert_eq!(draft.declared_hooks.unwrap().len(), kept, "{sent}");
         hooks.push(r#"{"x":1}"#);
         let text = format!(r#"{{"declared_hooks":[{}]}}"#, hooks.join(","));
         let fault = decode_strict::<CapabilityManifestDraft>(text.as_bytes());

@@ -104,7 +104,7 @@ fn entries() -> Entries {
     let entry = |key: &str, value: &str| Entry {
         key: name(key),
         value: value.into(),
-        workload_tag: String::new(),
+        workload_tag: Name::default(),
     };
     let certificate = "-----BEGIN CERTIFICATE-----\nmock-ca-cert\n-----END CERTIFICATE-----";
     Entries {
@@ -224,7 +224,7 @@ fn session(id: &str, kind: &str, target: Target, idle: Option<u32>) -> Session {
         session_id: name(id),
         jti: name(id),
         kind: kind.into(),
-        target,
+        target: Some(target),
         expires_at: Some(spelled("2099-12-31T23:59:59Z")),
         idle_timeout_seconds: idle,
     }

@@ -86,7 +86,7 @@ fn every_cause_of_an_end_has_its_spelling() {
 fn reports() {
     let tagged = ReportRequest { value: Some(r#"{"ok":true}"#.into()), workload_tag: "web".into() };
     both("report_request.tagged", &tagged);
-    let untagged = ReportRequest { value: Some(String::new()), workload_tag: String::new() };
+    let untagged = ReportRequest { value: Some(String::new()), workload_tag: Name::default() };
     both("report_request.untagged", &untagged);
     let accepted_at = at("2026-01-15T10:30:00.123456789Z");
     both("report_response.accepted", &ReportResponse { accepted_at, key: "app.status".into() });

@@ -3,14 +3,15 @@
 //! The first rule that means a request and has times left acts. Without a rule that means it, nothing of a request, its
 //! answer or a stream is touched.
 //!
-//! Unspecified: a rule whose draw falls against it is passed over with its times, and the next one is asked; a rule
-//! without a seed draws from its own number.
+//! Unspecified: a rule for `GET` also meets a `HEAD`, as its route does, and one for `HEAD` meets nothing else; a rule
+//! whose draw falls against it is passed over with its times, and the next one is asked; a rule without a seed draws from
+//! its own number.
 //!
 //! | Rule | Acts on | Route and counters |
 //! |---|---|---|
-//! | `drop`, `reset: before_headers`, `never` | the request | never hear of it |
-//! | `status` | the request | never hear of it |
-//! | any other member of an answer | the answer | as without the rule |
+//! | `drop`, `reset: before_headers`, `never` | the request | never hear of it, and nothing is captured |
+//! | `status` | the request | never hear of it, and nothing is captured |
+//! | any other member of an answer | the answer | act and count as without the rule |
 //! | `stream`: `bom`, `stall` | the next streams that open | as without the rule |
 //! | other `stream`, `corrupt_signature` | the next live frames of each open stream | as without the rule |
 //!
@@ -61,7 +62,7 @@ impl Rule {
         path: &str,
         asked: fn(&Act) -> Option<T>,
     ) -> Option<(u64, T)> {
-        if self.left == 0 || !self.read.pattern.means(method, path) {
+        if self.left == 0 || !self.read.pattern.meets(method, path) {
             return None;
         }
         let act = asked(&self.read.act)?;

@@ -187,7 +187,8 @@ impl Refused for snapshot::Refusal {
             | Self::Malformed(_)
             | Self::Reachability
             | Self::Parameters(_)
-            | Self::Status(_) => 400,
+            | Self::Status(_)
+            | Self::Target(_) => 400,
         };
         Denial::plain(status, refusal)
     }

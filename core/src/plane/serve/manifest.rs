@@ -10,7 +10,7 @@ use crate::{
     },
     step::Step,
     time::Now,
-    wire::{capabilities::CapabilityManifestRequest, http::Response, json},
+    wire::{http::Response, json},
 };
 
 impl Plane {
@@ -18,15 +18,15 @@ impl Plane {
         let read = capabilities::read(&asked.body);
         self.captures.keep(Captured::Capabilities, asked.body);
         match read {
-            Ok(manifest) => self.declare(asked.now, manifest),
+            Ok(read) => self.declare(asked.now, read),
             Err(refusal) => Step::to(self).emit(Err(refusal.into())),
         }
     }
 
-    fn declare(mut self, now: Now, manifest: CapabilityManifestRequest) -> Answered {
+    fn declare(mut self, now: Now, read: capabilities::Read) -> Answered {
         self.counters.count(Counter::Capabilities);
         let Self { capabilities, .. } = self;
-        let moved = capabilities.step(now, capabilities::Input::Reported(manifest));
+        let moved = capabilities.step(now, capabilities::Input::Reported(read));
         moved.lift(
             |capabilities| Self { capabilities, ..self },
             |capabilities::Effect::Answer(answer)| Ok(Response::json(200, json::encode(&answer))),

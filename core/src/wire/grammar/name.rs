@@ -43,6 +43,10 @@ names! {
 }
 
 /// An identifier as a peer wrote it; any text but one that holds NUL.
+///
+/// One is whatever names something: ids, keys, handles, tags and labels, and the names of machines, units, users,
+/// groups, interfaces, hooks, actions and verbs. None are values, messages, errors, commands, outcomes, versions,
+/// digests, addresses and the words of a set, which hold NUL wherever no grammar of their own refuses it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub String);
 
@@ -53,7 +57,7 @@ impl Name {
     }
 
     /// Whether it names nothing.
-    pub fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
