@@ -54,7 +54,7 @@ impl Performer {
         // An asker that has given up waits no more.
         self.askers.retain(|_, asker| !asker.is_closed());
         self.askers.insert(self.last_asked, asked.reply);
-        Input::Asked { call: self.last_asked, door: asked.door, request: asked.request }
+        Input::Asked { call: self.last_asked, caller: asked.caller, request: asked.request }
     }
 
     /// Carries out one effect; what takes long is begun and answered through the inbox.

@@ -67,6 +67,9 @@ fn settings(config: &Config, purpose: Purpose) -> Result<Settings, StartError> {
         heartbeat_interval: config.heartbeat.interval,
         reconcile_interval: config.reconcile.interval,
         request_timeout: config.control_plane.request_timeout,
+        header_prefix: config.control_plane.header_prefix.clone(),
+        debounce_period: config.local_api.debounce_period,
+        secret_auth_enabled: config.local_api.secret_auth_enabled,
         binary_checksum: image::checksum().map_err(StartError::Image)?,
         binary_version: VERSION.to_owned(),
         actions: ActionSettings {

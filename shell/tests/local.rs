@@ -48,13 +48,17 @@ fn echo(asked: &Asked) -> Response {
         Body::Unreadable => "unreadable".into(),
     };
     let seen = format!("{method:?} {path} {query:?} {:?} {text}", headers.first("x-one"));
-    Response { body: seen.into_bytes(), ..Response::empty(200).with("x-door", door(asked.door)) }
+    Response {
+        body: seen.into_bytes(),
+        ..Response::empty(200).with("x-door", door(asked.caller.door))
+    }
 }
 
 const fn door(door: Door) -> &'static str {
     match door {
         Door::Health => "health",
         Door::Socket => "socket",
+        Door::Tcp => "tcp",
     }
 }
 

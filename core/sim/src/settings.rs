@@ -22,6 +22,9 @@ pub(crate) fn agent() -> Settings {
         heartbeat_interval: Duration::from_secs(30),
         reconcile_interval: Duration::from_secs(60),
         request_timeout: Duration::from_secs(30),
+        header_prefix: "X-Service".into(),
+        debounce_period: Duration::from_secs(5),
+        secret_auth_enabled: false,
         binary_checksum: Checksum::from_bytes([7; 32]),
         binary_version: "0.1.0".to_owned(),
         actions: ActionSettings {

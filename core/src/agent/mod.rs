@@ -26,9 +26,9 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 pub use facts::{
-    ActionSettings, Answer, Captured, Cause, Door, Effect, Ending, Exit, Failure, Gathered, Input,
-    Lost, Memory, Order, OrderKind, Purpose, Run, Settings, StagedFile, Stored, TokenFile,
-    TokenSources, Unprepared,
+    ActionSettings, Answer, Caller, Captured, Cause, Door, Effect, Ending, Exit, Failure, Gathered,
+    Input, Lost, Memory, Order, OrderKind, Peer, Purpose, Run, Settings, StagedFile, Stored,
+    TokenFile, TokenSources, Unprepared,
 };
 pub use notice::{Level, Notice};
 

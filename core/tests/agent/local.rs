@@ -2,8 +2,10 @@
 
 use meshward_core::{
     agent::{
-        Door,
-        local::{Shelf, answer},
+        local::{
+            Ask, BODY_MAX, Miss, REPORT_BODY_MAX, Read, Shelf, body_max, health, look_up, missed,
+            route,
+        },
         readiness::Readiness,
         standing::Standing,
         view::View,
@@ -35,16 +37,24 @@ fn view() -> View {
     View::default().refreshed(start(), Some(block))
 }
 
-fn ask(door: Door, readiness: Readiness, method: Method, path: &str) -> Response {
+fn read(method: Method, path: &str) -> Response {
     let view = view();
-    let shelf = Shelf { view: &view, readiness, status: Status::default() };
+    let shelf = Shelf { view: &view, readiness: Readiness::Ready, status: Status::default() };
+    match route(method, path) {
+        Ok(Ask::Read(read)) => look_up(&shelf, read),
+        Ok(ask) => panic!("{method:?} {path} is no read: {ask:?}"),
+        Err(miss) => missed(miss),
+    }
+}
+
+fn probe(readiness: Readiness, method: Method, path: &str) -> Response {
     let headers = Headers::new();
     let request = Request { method, path: path.into(), query: None, headers, body: Body::EMPTY };
-    answer(&shelf, door, &request)
+    health(readiness, &request)
 }
 
 fn socket(method: Method, path: &str) -> (u16, String) {
-    let response = ask(Door::Socket, Readiness::Ready, method, path);
+    let response = read(method, path);
     assert_eq!(response.headers.first("content-type"), Some("application/json"), "{path}");
     (response.status, text(&response))
 }
@@ -92,6 +102,11 @@ fn what_is_not_there_is_a_json_404() {
         "/v1/state/metadata/none",
         "/v1/state/data/%zz",
         "/v1/state/data/%ff",
+        "/v1/state%2Fdata",
+        "/v1/%73tate",
+        "/v1/state/report/a/b",
+        "/v1/state/secrets/a/b",
+        "/v1/actions/run/",
         "/healthz",
     ];
     for path in paths {
@@ -106,9 +121,73 @@ fn a_write_to_a_read_is_a_json_405_that_tells_what_is_allowed() {
         for path in ["/v1/state", "/v1/state/data/none", "/v1/status"] {
             let expected = (405, "{\"error\":\"method not allowed\"}\n".to_string());
             assert_eq!(socket(method, path), expected);
-            let response = ask(Door::Socket, Readiness::Ready, method, path);
+            let response = read(method, path);
             assert_eq!(response.headers.first("allow"), Some("GET, HEAD"));
         }
+    }
+}
+
+#[test]
+fn every_route_has_its_methods_and_tells_them() {
+    let reads = [
+        "actions",
+        "audit/status",
+        "hooks",
+        "log-status",
+        "peers",
+        "policies",
+        "state",
+        "state/data",
+        "state/data/k",
+        "state/metadata",
+        "state/metadata/k",
+        "state/report",
+        "state/secrets",
+        "state/secrets/k",
+        "status",
+        "watch",
+    ];
+    let all = [READS.as_slice(), &WRITES].concat();
+    let rows = reads.map(|path| (path, "GET, HEAD")).into_iter().chain([
+        ("actions/run", "POST"),
+        ("hooks/reload", "POST"),
+        ("state/report/k", "DELETE, GET, HEAD, PUT"),
+    ]);
+    for (path, allow) in rows {
+        for method in &all {
+            let outcome = route(*method, &format!("/v1/{path}"));
+            let expected = allow.split(", ").any(|name| name == method.name());
+            assert_eq!(outcome.is_ok(), expected, "{method:?} {path}");
+            assert!(expected || outcome == Err(Miss::Method { allow }), "{method:?} {path}");
+        }
+    }
+}
+
+#[test]
+fn a_key_is_decoded_once_and_one_that_cannot_be_is_left_to_its_grammar() {
+    let rows = [
+        ("/v1/state/report/a%2Fb", Ask::Read(Read::Report("a/b".into()))),
+        ("/v1/state/report/%zz", Ask::Read(Read::Report("%zz".into()))),
+        ("/v1/state/report/a%252f", Ask::Read(Read::Report("a%2f".into()))),
+        ("/v1/state/secrets/db%2Dpassword", Ask::Secret("db-password".into())),
+        ("/v1/state/data/a/b%2Fc", Ask::Read(Read::DataEntry("a/b/c".into()))),
+    ];
+    for (path, ask) in rows {
+        assert_eq!(route(Method::Get, path), Ok(ask), "{path}");
+    }
+}
+
+#[test]
+fn only_a_report_may_have_a_long_body() {
+    assert_eq!(body_max(Method::Put, "/v1/state/report/a"), REPORT_BODY_MAX);
+    let others = [
+        (Method::Get, "/v1/state/report/a"),
+        (Method::Put, "/v1/state/report/a/b"),
+        (Method::Put, "/v1/state/data/a"),
+        (Method::Post, "/v1/actions/run"),
+    ];
+    for (method, path) in others {
+        assert_eq!(body_max(method, path), BODY_MAX, "{method:?} {path}");
     }
 }
 
@@ -123,9 +202,9 @@ fn health_is_ok_while_the_process_lives_and_ready_tells_the_first_unmet_conditio
     ];
     for (readiness, status, body) in rows {
         for method in READS {
-            let ready = ask(Door::Health, readiness, method, "/readyz");
+            let ready = probe(readiness, method, "/readyz");
             assert_eq!((ready.status, text(&ready).as_str()), (status, body));
-            let health = ask(Door::Health, readiness, method, "/healthz");
+            let health = probe(readiness, method, "/healthz");
             assert_eq!((health.status, text(&health).as_str()), (200, "ok\n"));
             assert_eq!(health.headers.first("content-type"), Some("text/plain; charset=utf-8"));
         }
@@ -134,7 +213,7 @@ fn health_is_ok_while_the_process_lives_and_ready_tells_the_first_unmet_conditio
 
 #[test]
 fn the_health_listener_knows_two_routes_and_two_methods() {
-    let ask = |method, path| ask(Door::Health, Readiness::Ready, method, path);
+    let ask = |method, path| probe(Readiness::Ready, method, path);
     for path in ["/", "/v1/state", "/v1/status", "/healthz/"] {
         assert_eq!(ask(Method::Get, path).status, 404, "{path}");
     }

@@ -23,7 +23,6 @@ pub(super) const LIMITS: Limits = Limits {
     answer: Duration::from_secs(10),
     write: Duration::from_secs(10),
     head_bytes_max: 8 * 1024,
-    body_bytes_max: 1024,
     keep_alive: false,
 };
 

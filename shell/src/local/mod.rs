@@ -10,7 +10,7 @@ pub mod stall;
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use meshward_core::{
-    agent::Door,
+    agent::Caller,
     wire::http::{Request, Response},
 };
 use thiserror::Error;
@@ -27,7 +27,7 @@ pub const ASKED_MAX: usize = 64;
 /// A request of a co-located program, and where its answer goes.
 #[derive(Debug)]
 pub struct Asked {
-    pub door: Door,
+    pub caller: Caller,
     pub request: Request,
     pub reply: oneshot::Sender<Response>,
 }

@@ -14,7 +14,7 @@ use hyper::{
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use meshward_core::{
-    agent::Door,
+    agent::{Caller, Door, local::body_max},
     wire::http::{Body, Headers, Method, Request, Response},
 };
 use tokio::{
@@ -44,7 +44,6 @@ pub(super) struct Limits {
     /// How long the peer may leave an answer untaken.
     pub(super) write: Duration,
     pub(super) head_bytes_max: usize,
-    pub(super) body_bytes_max: usize,
     pub(super) keep_alive: bool,
 }
 
@@ -190,6 +189,9 @@ async fn connection(
     }
 }
 
+/// The longest body of a probe, in bytes.
+const HEALTH_BODY_MAX: usize = 1 << 10;
+
 /// The smallest buffer that hyper takes.
 const HYPER_BUFFER_MIN: usize = 8192;
 
@@ -242,7 +244,7 @@ async fn answer(
 /// `None` when the agent has stopped.
 async fn ask(request: Request, door: Door, asked: mpsc::Sender<Asked>) -> Option<Response> {
     let (reply, answered) = oneshot::channel();
-    asked.send(Asked { door, request, reply }).await.ok()?;
+    asked.send(Asked { caller: Caller::from(door), request, reply }).await.ok()?;
     answered.await.ok()
 }
 
@@ -254,7 +256,7 @@ fn busy(door: Door) -> Response {
             headers: Headers::new().with("content-type", "text/plain; charset=utf-8"),
             body: b"not ready: agent busy\n".to_vec(),
         },
-        Door::Socket => Response::json(503, br#"{"error":"agent busy"}"#.to_vec()),
+        Door::Socket | Door::Tcp => Response::json(503, br#"{"error":"agent busy"}"#.to_vec()),
     }
 }
 
@@ -264,14 +266,19 @@ async fn read(request: HttpRequest<Incoming>, limits: Limits) -> Request {
     for (name, value) in &head.headers {
         headers.push(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
     }
-    let whole = Limited::new(body, limits.body_bytes_max).collect();
+    let method = Method::parse(head.method.as_str());
+    let length_max = match limits.door {
+        Door::Health => HEALTH_BODY_MAX,
+        Door::Socket | Door::Tcp => body_max(method, head.uri.path()),
+    };
+    let whole = Limited::new(body, length_max).collect();
     let body = match tokio::time::timeout(limits.body, whole).await {
         Ok(Ok(whole)) => Body::Whole(whole.to_bytes().into()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Body::Oversized,
         Ok(Err(_)) | Err(_) => Body::Unreadable,
     };
     Request {
-        method: Method::parse(head.method.as_str()),
+        method,
         path: head.uri.path().to_owned(),
         query: head.uri.query().map(str::to_owned),
         headers,

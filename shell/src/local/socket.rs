@@ -41,7 +41,6 @@ pub(super) const LIMITS: Limits = Limits {
     answer: Duration::from_secs(30),
     write: Duration::from_secs(10),
     head_bytes_max: 16 * 1024,
-    body_bytes_max: 64 * 1024,
     keep_alive: true,
 };
 

@@ -1,5 +1,6 @@
 //! What the agent is told and what it orders: the whole interface between its decisions and the shell.
 
+mod caller;
 mod exit;
 mod gathered;
 mod orders;
@@ -11,6 +12,7 @@ use core::{fmt, time::Duration};
 
 use thiserror::Error;
 
+pub use caller::{Caller, Door, Peer};
 pub use exit::Exit;
 pub use gathered::{Gathered, TokenFile, TokenSources, Unprepared};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
@@ -38,7 +40,7 @@ pub enum Input {
     /// A run by [`Effect::Run`] ended.
     Finished { execution: ExecutionId, ending: Ending },
     /// A co-located program asks.
-    Asked { call: CallId, door: Door, request: Request },
+    Asked { call: CallId, caller: Caller, request: Request },
     /// The process is told to stop.
     Draining,
     /// The time of [`super::Agent::wakeup`] has come.
@@ -104,11 +106,4 @@ pub enum Failure {
     TimedOut,
     #[error("the answer is too large")]
     Oversized,
-}
-
-/// The listener a local request came in by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
-    Health,
-    Socket,
 }

@@ -14,6 +14,12 @@ pub struct Settings {
     pub heartbeat_interval: Duration,
     pub reconcile_interval: Duration,
     pub request_timeout: Duration,
+    /// What stands before the names of the control plane's own headers, such as `X-Service`.
+    pub header_prefix: String,
+    /// How long changes of reports are gathered before they are sent.
+    pub debounce_period: Duration,
+    /// Whether secrets are read only by root and by members of one group.
+    pub secret_auth_enabled: bool,
     /// Of the running image.
     pub binary_checksum: Checksum,
     pub binary_version: String,

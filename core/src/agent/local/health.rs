@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Answers one request to the health listener.
-pub(super) fn health(readiness: Readiness, request: &Request) -> Response {
+pub fn health(readiness: Readiness, request: &Request) -> Response {
     let known = matches!(request.path.as_str(), "/healthz" | "/readyz");
     match (known, request.method) {
         (false, _) => line(404, "not found"),

@@ -9,13 +9,14 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::{facts::Door, readiness::Readiness, view::View};
+use super::{readiness::Readiness, view::View};
 use crate::wire::{
-    http::{Method, Request, Response},
+    http::Response,
     json,
     local::{LocalError, Metadatum, Status},
 };
-use route::{Read, route};
+pub use health::health;
+pub use route::{Ask, BODY_MAX, Miss, REPORT_BODY_MAX, Read, body_max, route};
 
 /// What there is to read.
 #[derive(Clone, Debug)]
@@ -25,26 +26,31 @@ pub struct Shelf<'a> {
     pub status: Status,
 }
 
-/// Answers one request.
-pub fn answer(shelf: &Shelf<'_>, door: Door, request: &Request) -> Response {
-    match door {
-        Door::Health => health::health(shelf.readiness, request),
-        Door::Socket => state(shelf, request),
+/// Answers a request that asks nothing.
+pub fn missed(miss: Miss) -> Response {
+    match miss {
+        Miss::NotFound => missing(),
+        Miss::Method { allow } => refusal(405, "method not allowed").with("allow", allow),
     }
 }
 
-fn state(shelf: &Shelf<'_>, request: &Request) -> Response {
-    let Some(read) = route(&request.path) else { return refusal(404, "not found") };
-    match request.method {
-        Method::Get | Method::Head => look_up(shelf, read),
-        Method::Post | Method::Put | Method::Delete | Method::Other => {
-            refusal(405, "method not allowed").with("allow", "GET, HEAD")
-        }
-    }
+/// The answer where a part of the agent that is asked for does not run.
+pub fn unavailable(error: &str) -> Response {
+    refusal(503, error)
 }
 
-fn look_up(shelf: &Shelf<'_>, read: Read) -> Response {
+/// Answers what is only looked up.
+pub fn look_up(shelf: &Shelf<'_>, read: Read) -> Response {
     match read {
+        Read::Actions
+        | Read::AuditStatus
+        | Read::Hooks
+        | Read::LogStatus
+        | Read::Peers
+        | Read::Policies
+        | Read::Report(_)
+        | Read::Reports
+        | Read::Secrets => unavailable("not available"),
         Read::Data => found(&shelf.view.data_keys().collect::<Vec<_>>()),
         Read::DataEntry(key) => shelf.view.data.get(&key).map_or_else(missing, found),
         Read::Metadata => found(&shelf.view.metadata),

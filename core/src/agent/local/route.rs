@@ -1,33 +1,128 @@
-//! Which question a path asks.
+//! Which question a request asks, and how long its body may be.
+//!
+//! Specification: "Local HTTP API"; `decisions.md` section 8 (Local API misses).
 
-use alloc::string::{String, ToString};
+use alloc::{borrow::ToOwned as _, string::String};
 
-use crate::wire::http::percent_decode;
+use crate::wire::http::{Method, percent_decode};
 
-/// A route that reads.
+/// "Local API report write body: 1 MiB".
+pub const REPORT_BODY_MAX: usize = 1 << 20;
+
+/// The longest body of any other request, in bytes.
+pub const BODY_MAX: usize = 64 << 10;
+
+/// What a program asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Read {
+pub enum Ask {
+    Read(Read),
+    DeleteReport(String),
+    PutReport(String),
+    ReloadHooks,
+    RunAction,
+    Secret(String),
+    Watch,
+}
+
+/// What is known already, and only looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    Actions,
+    AuditStatus,
     Data,
     DataEntry(String),
+    Hooks,
+    LogStatus,
     Metadata,
     Metadatum(String),
+    Peers,
+    Policies,
+    Report(String),
+    Reports,
+    Secrets,
     State,
     Status,
 }
 
-/// A key may hold slashes, encoded or not.
-pub(super) fn route(path: &str) -> Option<Read> {
-    let path = percent_decode(path)?;
-    let key = |prefix: &str| {
-        path.strip_prefix(prefix).filter(|key| !key.is_empty()).map(ToString::to_string)
-    };
-    match path.as_str() {
-        "/v1/state" => Some(Read::State),
-        "/v1/state/data" => Some(Read::Data),
-        "/v1/state/metadata" => Some(Read::Metadata),
-        "/v1/status" => Some(Read::Status),
-        _ => key("/v1/state/data/")
-            .map(Read::DataEntry)
-            .or_else(|| key("/v1/state/metadata/").map(Read::Metadatum)),
+/// Why a request asks nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Miss {
+    NotFound,
+    Method {
+        /// The methods that would do.
+        allow: &'static str,
+    },
+}
+
+/// What a path names.
+enum Place {
+    /// To be read, by this.
+    Read(Ask),
+    /// To be ordered, by this.
+    Order(Ask),
+    Report(String),
+}
+
+/// Finds the question that a request asks.
+pub fn route(method: Method, path: &str) -> Result<Ask, Miss> {
+    let place = place(path).ok_or(Miss::NotFound)?;
+    match (place, method) {
+        (Place::Read(ask), Method::Get | Method::Head) | (Place::Order(ask), Method::Post) => {
+            Ok(ask)
+        }
+        (Place::Report(key), Method::Get | Method::Head) => Ok(Ask::Read(Read::Report(key))),
+        (Place::Report(key), Method::Put) => Ok(Ask::PutReport(key)),
+        (Place::Report(key), Method::Delete) => Ok(Ask::DeleteReport(key)),
+        (Place::Read(_), _) => Err(Miss::Method { allow: "GET, HEAD" }),
+        (Place::Order(_), _) => Err(Miss::Method { allow: "POST" }),
+        (Place::Report(_), _) => Err(Miss::Method { allow: "DELETE, GET, HEAD, PUT" }),
+    }
+}
+
+/// How much of the body of such a request is read, in bytes.
+pub fn body_max(method: Method, path: &str) -> usize {
+    match route(method, path) {
+        Ok(Ask::PutReport(_)) => REPORT_BODY_MAX,
+        Ok(_) | Err(_) => BODY_MAX,
+    }
+}
+
+/// The words of a path are compared as they came; a key is decoded once.
+fn place(path: &str) -> Option<Place> {
+    let rest = path.strip_prefix("/v1/")?;
+    let read = |read| Some(Place::Read(Ask::Read(read)));
+    match rest {
+        "actions" => read(Read::Actions),
+        "actions/run" => Some(Place::Order(Ask::RunAction)),
+        "audit/status" => read(Read::AuditStatus),
+        "hooks" => read(Read::Hooks),
+        "hooks/reload" => Some(Place::Order(Ask::ReloadHooks)),
+        "log-status" => read(Read::LogStatus),
+        "peers" => read(Read::Peers),
+        "policies" => read(Read::Policies),
+        "state" => read(Read::State),
+        "state/data" => read(Read::Data),
+        "state/metadata" => read(Read::Metadata),
+        "state/report" => read(Read::Reports),
+        "state/secrets" => read(Read::Secrets),
+        "status" => read(Read::Status),
+        "watch" => Some(Place::Read(Ask::Watch)),
+        _ => entry(rest.strip_prefix("state/")?),
+    }
+}
+
+/// A key of metadata or data may hold slashes, encoded or not; one of a report or secret that does is refused as a
+/// key, and a path with more words than a key names nothing.
+fn entry(rest: &str) -> Option<Place> {
+    let (block, key) = rest.split_once('/').filter(|(_, key)| !key.is_empty())?;
+    let decoded = percent_decode(key);
+    match block {
+        "data" => Some(Place::Read(Ask::Read(Read::DataEntry(decoded?)))),
+        "metadata" => Some(Place::Read(Ask::Read(Read::Metadatum(decoded?)))),
+        "report" | "secrets" if key.contains('/') => None,
+        // What cannot be decoded is no key either, and is refused with the others.
+        "report" => Some(Place::Report(decoded.unwrap_or_else(|| key.to_owned()))),
+        "secrets" => Some(Place::Read(Ask::Secret(decoded.unwrap_or_else(|| key.to_owned())))),
+        _ => None,
     }
 }

@@ -1,21 +1,17 @@
 //! One step of the agent, while it is being taken: each machine moves in its turn, and what it orders is passed on.
 
 mod answers;
+mod local;
 mod machines;
 
 use alloc::{boxed::Box, string::ToString, vec::Vec};
 use core::time::Duration;
 
 use super::{
-    Agent, DRAIN_MAX, Door, Effect, Exit, Input, Life, Memory, Question, Settings, execution,
-    heartbeat, local, post, pull, register, rotation,
+    Agent, DRAIN_MAX, Effect, Exit, Input, Life, Memory, Question, Settings, execution, heartbeat,
+    post, pull, register, rotation,
 };
-use crate::{
-    ids::CallId,
-    step::Step,
-    time::Now,
-    wire::{call::Call, http::Request},
-};
+use crate::{step::Step, time::Now, wire::call::Call};
 
 pub(super) struct Turn<'s> {
     agent: Agent,
@@ -36,7 +32,7 @@ impl<'s> Turn<'s> {
             Input::Stored(stored) => self.stored(stored),
             Input::Answered { call, answer, jitter } => self.answered(call, answer, jitter),
             Input::Finished { execution, ending } => self.finished(execution, ending),
-            Input::Asked { call, door, request } => self.asked(call, door, &request),
+            Input::Asked { call, caller, request } => self.asked(call, &caller, &request),
             Input::Draining => self.drain(),
             Input::Ticked => self.ticked(),
         }
@@ -65,16 +61,6 @@ impl<'s> Turn<'s> {
     fn restarted(&mut self, memory: Box<Memory>) {
         self.agent.staged = memory.staged;
         self.registration(register::Input::Restarted(memory));
-    }
-
-    fn asked(&mut self, call: CallId, door: Door, request: &Request) {
-        let shelf = local::Shelf {
-            view: &self.agent.view,
-            readiness: self.agent.readiness(),
-            status: self.agent.status(self.now),
-        };
-        let response = local::answer(&shelf, door, request);
-        self.effects.push(Effect::Reply { call, response });
     }
 
     /// Begins the end: nothing new is sent but what finishes what is under way.
