@@ -19,7 +19,7 @@ const LONG_FUNCTIONS: usize = 0;
 /// The folders of sources that `ARCHITECTURE.md` maps, each under a heading of its own.
 const MAPPED: [&str; 4] = ["core/src", "core/sim/src", "fixture/src", "shell/src"];
 
-/// Never descended into.
+/// Never looked at nor descended into.
 const PASSED_OVER: [&str; 6] =
     [".git", "target", "corpus", "artifacts", "coverage", "proptest-regressions"];
 
@@ -55,10 +55,12 @@ fn files(folder: &str, endings: &[&str]) -> Vec<(String, String)> {
             let entry = entry.expect("the folder can be read");
             let name = entry.file_name().into_string().expect("names are UTF-8");
             let path = if folder == "." { name.clone() } else { format!("{folder}/{name}") };
+            // In a linked working tree `.git` is a file.
+            if PASSED_OVER.contains(&name.as_str()) {
+                continue;
+            }
             if entry.path().is_dir() {
-                if !PASSED_OVER.contains(&name.as_str()) {
-                    open.push(path);
-                }
+                open.push(path);
             } else if endings.iter().any(|ending| name.ends_with(ending)) {
                 found.push((path, fs::read_to_string(entry.path()).expect("sources are UTF-8")));
             }
