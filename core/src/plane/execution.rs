@@ -51,7 +51,9 @@ pub enum Effect {
 pub enum Advance {
     #[error("the execution has reached a terminal status")]
     AlreadyTerminal,
-    #[error("this status cannot follow the current one")]
+    #[error(
+        "this status cannot follow the current one: ack comes first, then started, then succeeded, failed or cancelled"
+    )]
     InvalidTransition,
 }
 
