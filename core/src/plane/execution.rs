@@ -62,7 +62,7 @@ pub enum Advance {
 pub enum Refusal {
     #[error("the body is over 65536 bytes")]
     TooLarge,
-    #[error("the body could not be read to its end")]
+    #[error("the body could not be read to its end, or its length was told twice")]
     Unreadable,
     #[error("the body is not an execution callback: {0}")]
     Malformed(Fault),

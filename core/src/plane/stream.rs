@@ -153,7 +153,7 @@ pub enum Refusal {
     Full,
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end")]
+    #[error("the body could not be read to its end, or its length was told twice")]
     Unreadable,
     #[error("the body is not what this route takes: {0}")]
     Malformed(Fault),
