@@ -14,10 +14,10 @@ use axum::{Router, body::Bytes, http::header::CONTENT_TYPE, routing::any};
 use core::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use meshward_core::{
-    plane::site,
+    plane::{journal::ENTRIES_MAX, site},
     time::Wall,
     wire::{
-        call::Call,
+        call::{Call, Test},
         grammar::Checksum,
         heartbeat::{HeartbeatRequest, NatSummary},
         json::encode,
@@ -25,7 +25,7 @@ use meshward_core::{
     },
 };
 use meshward_fixture::{Fixture, Options};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 use tokio::runtime;
 
 /// Both servers, each on a thread and a runtime of its own.
@@ -143,9 +143,43 @@ fn serve(c: &mut Criterion) {
     beside_bare(c, "GET state", &Call::State { node: node() }, b"");
 }
 
+/// So many requests come between two looks at the journal, or each time into an empty one.
+const BETWEEN: u64 = 100;
+
+/// Times requests alone, with something else in front of every [`BETWEEN`] of them.
+fn timed(rounds: u64, line: &mut Line, other: &mut Line) -> Duration {
+    let mut spent = Duration::ZERO;
+    for asked in 0..rounds {
+        if asked % BETWEEN == 0 {
+            other.ask();
+        }
+        let begun = Instant::now();
+        line.ask();
+        spent += begun.elapsed();
+    }
+    spent
+}
+
+/// Heartbeats into a journal that is emptied again and again, and into a full one, which lets an entry go for each.
+fn journal(c: &mut Criterion) {
+    let servers = Servers::start(Vec::new());
+    let call = Call::Heartbeat { node: site::NODE_ID.to_owned() };
+    let line = |call: &Call, body: &[u8]| Line::new(servers.fixture, &servers, call, body);
+    let mut group = c.benchmark_group("POST heartbeat by what the journal holds");
+    group.throughput(Throughput::Elements(1));
+    for (row, other) in [("little", Test::ClearRequests), ("all it can", Test::Info)] {
+        let (mut beat, mut other) = (line(&call, &heartbeat()), line(&Call::Test(other), b""));
+        for _ in 0..ENTRIES_MAX {
+            beat.ask();
+        }
+        group.bench_function(row, |b| b.iter_custom(|rounds| timed(rounds, &mut beat, &mut other)));
+    }
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().measurement_time(Duration::from_secs(3)).sample_size(30);
-    targets = serve
+    targets = serve, journal
 }
 criterion_main!(benches);

@@ -155,8 +155,11 @@ fn reset(plane: Plane) -> Ordered {
 }
 
 fn whole(body: &Body) -> Result<&[u8], Denial> {
-    body.whole((413, "the body is over 16 MiB"), (400, "the body could not be read to its end"))
-        .map_err(|(status, detail)| Denial::plain(status, detail))
+    body.whole(
+        (413, "the body is over 16 MiB"),
+        (400, "the body could not be read to its end, or its length was told twice"),
+    )
+    .map_err(|(status, detail)| Denial::plain(status, detail))
 }
 
 fn read_answer(body: &Body) -> Result<ConfigureHeartbeat, Denial> {

@@ -51,7 +51,9 @@ pub enum Effect {
 pub enum Advance {
     #[error("the execution has reached a terminal status")]
     AlreadyTerminal,
-    #[error("this status cannot follow the current one")]
+    #[error(
+        "this status cannot follow the current one: ack comes first, then started, then succeeded, failed or cancelled"
+    )]
     InvalidTransition,
 }
 
@@ -60,7 +62,7 @@ pub enum Advance {
 pub enum Refusal {
     #[error("the body is over 65536 bytes")]
     TooLarge,
-    #[error("the body could not be read to its end")]
+    #[error("the body could not be read to its end, or its length was told twice")]
     Unreadable,
     #[error("the body is not an execution callback: {0}")]
     Malformed(Fault),

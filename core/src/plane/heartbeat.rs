@@ -37,7 +37,7 @@ pub enum Effect {
 pub enum Refusal {
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end")]
+    #[error("the body could not be read to its end, or its length was told twice")]
     Unreadable,
     #[error("the body is not a heartbeat request: {0}")]
     Malformed(Fault),

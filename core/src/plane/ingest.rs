@@ -41,7 +41,9 @@ pub enum Refusal {
     TooLarge,
     #[error("a batch has at most 10,000 records; send the others in a batch of their own")]
     TooManyRecords,
-    #[error("the body could not be read to its end, or is not the gzip it is announced as")]
+    #[error(
+        "the body could not be read to its end, or its length was told twice, or is not the gzip it is announced as"
+    )]
     Unreadable,
     #[error("line {line} is not UTF-8")]
     NotUtf8 { line: usize },

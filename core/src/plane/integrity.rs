@@ -38,7 +38,7 @@ use crate::{
 pub enum Refusal {
     #[error("the body is over 32768 bytes; send the violations in several batches")]
     TooLarge,
-    #[error("the body could not be read to its end")]
+    #[error("the body could not be read to its end, or its length was told twice")]
     Unreadable,
     #[error("the body is not a batch of integrity violations: {0}")]
     Malformed(Fault),

@@ -32,7 +32,7 @@ pub struct Registration {
 pub enum Refusal {
     #[error("the body is over 1 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end")]
+    #[error("the body could not be read to its end, or its length was told twice")]
     Unreadable,
     #[error("the body is not a JSON object: {0}")]
     Malformed(Fault),

@@ -64,7 +64,7 @@ pub enum Refusal {
 pub enum Unconfigured {
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end")]
+    #[error("the body could not be read to its end, or its length was told twice")]
     Unreadable,
     #[error("the body does not configure secrets: {0}")]
     Malformed(Fault),

@@ -64,7 +64,7 @@ pub enum Effect {
 pub enum Refusal {
     #[error("the body is over 16384 bytes")]
     TooLarge,
-    #[error("the body could not be read to its end")]
+    #[error("the body could not be read to its end, or its length was told twice")]
     Unreadable,
     #[error("the session id in the path holds NUL")]
     SessionId,

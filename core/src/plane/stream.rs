@@ -40,6 +40,12 @@ use crate::{
 /// "SSE replay ring: 64 envelopes".
 pub const RING_LEN: usize = 64;
 
+/// The most that the envelopes in the ring take together, in bytes.
+///
+/// Unspecified: beyond it the oldest ones fall out of the ring as they do beyond their number. The newest one stays
+/// whatever its size, so that a client which comes back at once misses nothing.
+pub const RING_BYTES: usize = 64 << 20;
+
 /// "SSE client buffer: 64 events".
 pub const BUFFER_LEN: usize = 64;
 
@@ -147,7 +153,7 @@ pub enum Refusal {
     Full,
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end")]
+    #[error("the body could not be read to its end, or its length was told twice")]
     Unreadable,
     #[error("the body is not what this route takes: {0}")]
     Malformed(Fault),
@@ -164,14 +170,42 @@ struct Unsigned {
     bytes: Vec<u8>,
 }
 
+/// The newest events in order, at most [`RING_LEN`], and of [`RING_BYTES`] unless it is one alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Ring {
+    frames: VecDeque<Frame>,
+    /// What the frames take.
+    bytes: usize,
+}
+
+impl Ring {
+    fn push(&mut self, frame: Frame) {
+        self.bytes += frame.0.len();
+        self.frames.push_back(frame);
+        while self.overfull() {
+            let oldest = self.frames.pop_front();
+            self.bytes -= oldest.map_or(0, |oldest| oldest.0.len());
+        }
+    }
+
+    fn overfull(&self) -> bool {
+        self.frames.len() > RING_LEN || (self.bytes > RING_BYTES && self.frames.len() > 1)
+    }
+
+    /// The newest events, so many where it still holds them.
+    fn newest(&self, wanted: usize) -> Vec<Frame> {
+        let passed_over = self.frames.len().saturating_sub(wanted);
+        self.frames.iter().skip(passed_over).cloned().collect()
+    }
+}
+
 /// Everything about events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
     mode: Mode,
     /// The sequence number of the newest event, zero before the first.
     newest: u64,
-    /// The newest events in order, at most [`RING_LEN`].
-    ring: VecDeque<Frame>,
+    ring: Ring,
     open: BTreeSet<CallId>,
     unsigned: BTreeMap<CallId, Unsigned>,
 }
@@ -239,9 +273,8 @@ impl Stream {
 
     /// What the log still holds of the events behind `sequence`.
     fn newer(&self, sequence: u64) -> Vec<Frame> {
-        let wanted = usize::try_from(self.newest.saturating_sub(sequence)).unwrap_or(usize::MAX);
-        let passed_over = self.ring.len().saturating_sub(wanted);
-        self.ring.iter().skip(passed_over).cloned().collect()
+        let wanted = self.newest.saturating_sub(sequence);
+        self.ring.newest(usize::try_from(wanted).unwrap_or(usize::MAX))
     }
 
     fn left(mut self, call: CallId) -> Step<Self, Effect> {
@@ -284,10 +317,7 @@ impl Stream {
         };
         self.newest = self.newest.saturating_add(1);
         let frame = Frame::event(self.newest, &kind, &sealed(bytes, signature));
-        if self.ring.len() == RING_LEN {
-            self.ring.pop_front();
-        }
-        self.ring.push_back(frame.clone());
+        self.ring.push(frame.clone());
         Step::to(self)
             .emit_all((kind == ROTATE_KEYS).then_some(Effect::ArmRotation))
             .emit(Effect::Send(frame))

@@ -80,7 +80,7 @@ pub enum Refusal {
     Used,
     #[error("the body is over the declared size")]
     TooLarge,
-    #[error("the body could not be read to its end")]
+    #[error("the body could not be read to its end, or its length was told twice")]
     Unreadable,
     #[error("the store of uploads is full; POST /test/reset empties it")]
     Full,

@@ -28,9 +28,13 @@ const LENGTH_MAX: u64 = u64::MAX - 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Flaw {
     #[error(
-        "the request cannot be read: send a request line and header lines as HTTP/1.1 has them, each ended by CR LF"
+        "the request line cannot be read: send a method, a target without spaces and HTTP/1.1, and end each line by CR LF"
     )]
     Broken,
+    #[error(
+        "a header line cannot be read: send a name, a colon right behind it and a value, all on one line that CR LF ends"
+    )]
+    BrokenField,
     #[error("the target of the request makes its head longer than {HEAD_MAX} bytes")]
     TargetTooLong,
     #[error("the head of the request is longer than {HEAD_MAX} bytes")]
@@ -162,6 +166,7 @@ impl Framing {
             Ok(Status::Partial) if parsed.path.is_none() => Flaw::TargetTooLong,
             Ok(Status::Partial) => Flaw::HeadTooLong,
             Err(Error::TooManyHeaders) => Flaw::TooManyFields,
+            Err(Error::HeaderName | Error::HeaderValue) => Flaw::BrokenField,
             Err(_) => Flaw::Broken,
         };
         Piece::Refused(Box::new(refused(flaw, &parsed)))

@@ -7,7 +7,9 @@ use meshward_core::{
     ids::CallId,
     plane::{
         Arrival, Drawn, Effect, Input, Listener,
-        stream::{self, Audience, CURSOR_MAX, Cursor, Opening, RING_LEN, STREAMS_MAX, Stream},
+        stream::{
+            self, Audience, CURSOR_MAX, Cursor, Opening, RING_BYTES, RING_LEN, STREAMS_MAX, Stream,
+        },
     },
     time::Now,
     wire::{
@@ -565,6 +567,23 @@ fn the_log_holds_the_newest_sixty_four_events() {
     }
     assert_eq!(sequences(&floor.events(&["7"]).expect("a stream").replay), kept[1..]);
     assert_eq!(floor.desk.count("inject_event_count"), 70, "equal ids are events of their own");
+}
+
+#[test]
+fn a_large_event_puts_older_ones_out_of_the_log_and_stays_until_the_next_whatever_its_size() {
+    let mut floor = Floor::open();
+    let replayed = |floor: &mut Floor| sequences(&floor.events(&["0"]).expect("a stream").replay);
+    floor.inject(EVENT);
+    // Each of these is sent as six bytes.
+    let payload = "<".repeat(RING_BYTES / 6);
+    floor.inject(&format!(r#"{{"id":"e","type":"t","payload":"{payload}"}}"#));
+    assert_eq!(replayed(&mut floor), [2]);
+    floor.inject(EVENT);
+    assert_eq!(replayed(&mut floor), [3]);
+    for _ in 0..RING_LEN {
+        floor.inject(EVENT);
+    }
+    assert_eq!(replayed(&mut floor), (4..=67).collect::<Vec<u64>>(), "it no longer takes room");
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub const FIELD_MAX: usize = 256;
 pub enum Refusal {
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end")]
+    #[error("the body could not be read to its end, or its length was told twice")]
     Unreadable,
     #[error("the body is not a fault rule: {0}")]
     Malformed(Fault),

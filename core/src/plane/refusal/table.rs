@@ -17,7 +17,11 @@ impl Refused for framing::Flaw {
 
     fn denial(self) -> Denial {
         let status = match self {
-            Self::Broken | Self::BadLength | Self::RepeatedLength | Self::BadEncoding => 400,
+            Self::Broken
+            | Self::BrokenField
+            | Self::BadLength
+            | Self::RepeatedLength
+            | Self::BadEncoding => 400,
             Self::TargetTooLong => 414,
             Self::HeadTooLong | Self::TooManyFields => 431,
         };
