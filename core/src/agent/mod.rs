@@ -14,6 +14,7 @@ pub mod readiness;
 pub mod register;
 pub mod rotation;
 mod scrub;
+pub mod secrets;
 pub mod standing;
 pub mod verdict;
 pub mod view;
@@ -45,6 +46,7 @@ use pull::Pull;
 use readiness::Readiness;
 use register::Registration;
 use rotation::Rotation;
+use secrets::Secrets;
 use standing::Standing;
 use turn::Turn;
 use view::View;
@@ -64,6 +66,7 @@ pub struct Agent {
     pull: Pull,
     rotation: Rotation,
     dispatch: Dispatch,
+    secrets: Secrets,
     view: View,
     /// The calls under way, by the question each asks.
     asked: BTreeMap<CallId, Question>,
@@ -95,6 +98,7 @@ impl Agent {
             self.pull.wakeup(),
             self.rotation.wakeup(),
             self.dispatch.wakeup(),
+            self.secrets.wakeup(),
         ];
         machines.into_iter().chain([drained]).flatten().min()
     }

@@ -14,6 +14,7 @@ mod outcome;
 mod pull;
 mod register;
 mod rotation;
+mod secrets;
 #[path = "../support/mod.rs"]
 mod support;
 mod verdict;

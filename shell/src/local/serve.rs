@@ -15,6 +15,7 @@ use hyper::{
 use hyper_util::rt::{TokioIo, TokioTimer};
 use meshward_core::{
     agent::{Caller, Door, local::body_max},
+    secret::Secret,
     wire::http::{Body, Headers, Method, Request, Response},
 };
 use tokio::{
@@ -208,13 +209,37 @@ struct Desk {
 
 /// The body of an answer, with the room that it takes until it has been sent.
 struct Held {
-    body: Vec<u8>,
+    body: Content,
     _room: OwnedSemaphorePermit,
+}
+
+/// What an answer holds; a secret is zeroed once it has been sent, or will never be.
+enum Content {
+    Open(Vec<u8>),
+    Hidden(Secret<Vec<u8>>),
+}
+
+impl Content {
+    fn take(response: &mut Response) -> Self {
+        match response.hidden.take() {
+            Some(secret) => Self::Hidden(secret),
+            None => Self::Open(std::mem::take(&mut response.body)),
+        }
+    }
+}
+
+impl AsRef<[u8]> for Content {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Self::Open(bytes) => bytes,
+            Self::Hidden(secret) => secret.expose(),
+        }
+    }
 }
 
 impl AsRef<[u8]> for Held {
     fn as_ref(&self) -> &[u8] {
-        &self.body
+        self.body.as_ref()
     }
 }
 
@@ -226,8 +251,8 @@ async fn answer(
     let request = read(request, limits).await;
     let answered = async {
         let mut response = ask(request, limits.door, desk.asked).await?;
-        let body = std::mem::take(&mut response.body);
-        let bytes = u32::try_from(body.len().min(ANSWERS_MAX)).unwrap_or(u32::MAX);
+        let body = Content::take(&mut response);
+        let bytes = u32::try_from(body.as_ref().len().min(ANSWERS_MAX)).unwrap_or(u32::MAX);
         let room = desk.answers.try_acquire_many_owned(bytes).ok()?;
         Some(written(&response, Bytes::from_owner(Held { body, _room: room })))
     };
@@ -255,6 +280,7 @@ fn busy(door: Door) -> Response {
             status: 503,
             headers: Headers::new().with("content-type", "text/plain; charset=utf-8"),
             body: b"not ready: agent busy\n".to_vec(),
+            hidden: None,
         },
         Door::Socket | Door::Tcp => Response::json(503, br#"{"error":"agent busy"}"#.to_vec()),
     }

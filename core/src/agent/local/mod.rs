@@ -2,8 +2,10 @@
 //!
 //! Specification: "Local HTTP API" and "Health listener"; `decisions.md` section 8 (Local API misses).
 
+pub mod gate;
 mod health;
 mod route;
+pub mod secret;
 
 use alloc::vec::Vec;
 
@@ -63,7 +65,7 @@ pub fn look_up(shelf: &Shelf<'_>, read: Read) -> Response {
     }
 }
 
-fn found<T: Serialize>(value: &T) -> Response {
+pub(super) fn found<T: Serialize>(value: &T) -> Response {
     Response::json(200, json::encode(value))
 }
 
@@ -71,6 +73,6 @@ fn missing() -> Response {
     refusal(404, "not found")
 }
 
-fn refusal(status: u16, error: &str) -> Response {
+pub(super) fn refusal(status: u16, error: &str) -> Response {
     Response::json(status, json::encode(&LocalError { error: error.into() }))
 }

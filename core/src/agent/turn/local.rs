@@ -4,7 +4,7 @@ use super::Turn;
 use crate::{
     agent::{
         facts::{Caller, Door, Effect},
-        local::{self, Ask},
+        local::{self, Ask, Read, secret},
     },
     ids::CallId,
     wire::http::{Request, Response},
@@ -16,13 +16,21 @@ impl Turn<'_> {
             return self.reply(call, local::health(self.agent.readiness(), request));
         }
         match local::route(request.method, &request.path) {
-            Ok(ask) => self.answer(call, ask),
+            Ok(Ask::Secret(key)) => {
+                self.secret_asked(call, caller, (&key, request.query.as_deref()));
+            }
+            Ok(ask) => self.answer(call, caller, ask),
             Err(miss) => self.reply(call, local::missed(miss)),
         }
     }
 
-    fn answer(&mut self, call: CallId, ask: Ask) {
+    fn answer(&mut self, call: CallId, caller: &Caller, ask: Ask) {
         match ask {
+            Ask::Read(Read::Secrets) => {
+                let index = self.agent.secrets.summary();
+                let listed = self.gate(caller).map(|()| secret::hidden(local::found(&index)));
+                self.reply(call, listed.unwrap_or_else(|denied| denied));
+            }
             Ask::Read(read) => {
                 let shelf = local::Shelf {
                     view: &self.agent.view,
