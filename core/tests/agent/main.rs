@@ -6,6 +6,7 @@ mod bench;
 mod dispatch;
 mod execution;
 mod floor;
+mod gate;
 mod hand;
 mod heartbeat;
 mod judge;

@@ -14,7 +14,7 @@ use hyper::{
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use meshward_core::{
-    agent::{Caller, Door, local::body_max},
+    agent::{Caller, Door, Peer, local::body_max},
     secret::Secret,
     wire::http::{Body, Headers, Method, Request, Response},
 };
@@ -26,7 +26,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{Asked, stall::Stalling};
+use super::{Asked, peer, stall::Stalling};
 
 /// What a listener allows.
 #[derive(Clone, Copy, Debug)]
@@ -64,22 +64,30 @@ const ACCEPT_REST: Duration = Duration::from_millis(100);
 pub(super) trait Accept {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+    fn next(&self) -> impl Future<Output = io::Result<(Self::Stream, Option<Peer>)>> + Send;
 }
 
 impl Accept for TcpListener {
     type Stream = TcpStream;
 
-    async fn next(&self) -> io::Result<TcpStream> {
-        self.accept().await.map(|(stream, _)| stream)
+    async fn next(&self) -> io::Result<(TcpStream, Option<Peer>)> {
+        self.accept().await.map(|(stream, _)| (stream, None))
     }
 }
 
-impl Accept for UnixListener {
+/// The socket, with the group whose members may read secrets.
+pub(super) struct Guarded {
+    pub(super) listener: UnixListener,
+    pub(super) secret_group: Option<String>,
+}
+
+impl Accept for Guarded {
     type Stream = UnixStream;
 
-    async fn next(&self) -> io::Result<UnixStream> {
-        self.accept().await.map(|(stream, _)| stream)
+    async fn next(&self) -> io::Result<(UnixStream, Option<Peer>)> {
+        let (stream, _) = self.listener.accept().await?;
+        let peer = peer::of(&stream, self.secret_group.as_deref());
+        Ok((stream, peer))
     }
 }
 
@@ -111,8 +119,9 @@ pub(super) async fn listener(
             }
         };
         match (accepted, place) {
-            (Ok(stream), Ok(permit)) => {
-                let desk = Desk { asked: asked.clone(), answers: Arc::clone(&answers) };
+            (Ok((stream, peer)), Ok(permit)) => {
+                let caller = Caller { door: limits.door, peer };
+                let desk = Desk { caller, asked: asked.clone(), answers: Arc::clone(&answers) };
                 let served = connection(stream, limits, desk, stopped.clone());
                 let handle = connections.spawn(async move {
                     served.await;
@@ -200,9 +209,10 @@ const HYPER_BUFFER_MIN: usize = 8192;
 /// that the agent is busy.
 const ANSWERS_MAX: usize = 64 << 20;
 
-/// Where a connection's requests go, and the room that their answers share.
+/// Who asks over a connection, where the requests go, and the room that their answers share.
 #[derive(Clone)]
 struct Desk {
+    caller: Caller,
     asked: mpsc::Sender<Asked>,
     answers: Arc<Semaphore>,
 }
@@ -250,7 +260,7 @@ async fn answer(
 ) -> HttpResponse<Full<Bytes>> {
     let request = read(request, limits).await;
     let answered = async {
-        let mut response = ask(request, limits.door, desk.asked).await?;
+        let mut response = ask(request, desk.caller, desk.asked).await?;
         let body = Content::take(&mut response);
         let bytes = u32::try_from(body.as_ref().len().min(ANSWERS_MAX)).unwrap_or(u32::MAX);
         let room = desk.answers.try_acquire_many_owned(bytes).ok()?;
@@ -267,9 +277,9 @@ async fn answer(
 }
 
 /// `None` when the agent has stopped.
-async fn ask(request: Request, door: Door, asked: mpsc::Sender<Asked>) -> Option<Response> {
+async fn ask(request: Request, caller: Caller, asked: mpsc::Sender<Asked>) -> Option<Response> {
     let (reply, answered) = oneshot::channel();
-    asked.send(Asked { caller: Caller::from(door), request, reply }).await.ok()?;
+    asked.send(Asked { caller, request, reply }).await.ok()?;
     answered.await.ok()
 }
 

@@ -1,5 +1,7 @@
 //! Secrets of a running agent: fetched from the fixture, opened, answered, and nowhere else to be found.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use meshward_core::plane::site;
 use meshward_fixture::Running;
 use serde_json::{Value, json};
@@ -84,4 +86,36 @@ async fn what_a_bad_control_plane_answers_has_one_outcome_each() {
         assert_eq!(outcome(&node, "db"), (status.into(), json!({"error": error})), "{fault}");
     }
     assert_eq!(outcome(&node, "db").0, "200", "the identity is still admitted");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn with_the_gate_closed_root_reads_secrets_and_a_stranger_does_not() {
+    let plane = fixture().await;
+    let node = Node::new(
+        &plane.url(),
+        "[health]\nenabled = false\n[local_api]\nsecret_auth_enabled = true\n",
+    );
+    let _agent = node.start();
+    until("the node is ready", || node.run(&["status"]).status.success()).await;
+    let own = outcome(&node, "db");
+    if !rustix::process::geteuid().is_root() {
+        // A stranger cannot be played, but is one.
+        let error = json!({"error": "forbidden: insufficient privileges for secret access"});
+        return assert_eq!(own, ("403".into(), error));
+    }
+    assert_eq!(own.0, "200");
+    for (path, mode) in [(node.path("."), 0o755), (node.path("run/api.sock"), 0o666)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    for (path, status) in [("secrets", "403"), ("secrets/db", "403"), ("metadata", "200")] {
+        let output = std::process::Command::new("setpriv")
+            .args(["--reuid", "1234", "--regid", "1234", "--clear-groups", "curl", "--silent"])
+            .args(["--write-out", "%{http_code}", "--unix-socket"])
+            .arg(node.path("run/api.sock"))
+            .arg(format!("http://node/v1/state/{path}"))
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(told.ends_with(status), "{path}: {told}");
+    }
 }
