@@ -7,6 +7,7 @@ pub mod execution;
 pub mod facts;
 pub mod heartbeat;
 pub mod local;
+pub mod network;
 pub mod notice;
 pub mod post;
 pub mod pull;
@@ -42,6 +43,7 @@ use crate::{
 use execution::Dispatch;
 use heartbeat::Heartbeat;
 use life::{Life, Question};
+use network::Network;
 use pull::Pull;
 use readiness::Readiness;
 use register::Registration;
@@ -67,6 +69,7 @@ pub struct Agent {
     rotation: Rotation,
     dispatch: Dispatch,
     secrets: Secrets,
+    network: Network,
     view: View,
     /// The calls under way, by the question each asks.
     asked: BTreeMap<CallId, Question>,

@@ -95,6 +95,44 @@ impl fmt::Debug for SecretEntry<'_> {
     }
 }
 
+/// One of `GET /v1/peers`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerRow {
+    pub id: String,
+    pub public_key: String,
+    pub mesh_ip: String,
+    /// Empty where none is known.
+    pub endpoint: String,
+}
+
+/// `GET /v1/actions`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Actions {
+    pub builtin_actions: Vec<ActionInfo>,
+    /// The discovered scripts, as they are told one by one.
+    pub hooks: Vec<Raw>,
+}
+
+/// An action that this node can run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionInfo {
+    pub name: String,
+    pub description: String,
+    pub parameters: Vec<ActionParameter>,
+}
+
+/// A parameter of an action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionParameter {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub required: bool,
+    /// In the spelling in which a value is given.
+    pub default: String,
+    pub description: String,
+}
+
 /// The body of every refusal of the local API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocalError {

@@ -11,6 +11,7 @@ mod hand;
 mod heartbeat;
 mod judge;
 mod local;
+mod network;
 mod outcome;
 mod pull;
 mod register;

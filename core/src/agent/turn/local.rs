@@ -4,7 +4,7 @@ use super::Turn;
 use crate::{
     agent::{
         facts::{Caller, Door, Effect},
-        local::{self, Ask, Read, secret},
+        local::{self, Ask, Read},
     },
     ids::CallId,
     wire::http::{Request, Response},
@@ -25,28 +25,28 @@ impl Turn<'_> {
     }
 
     fn answer(&mut self, call: CallId, caller: &Caller, ask: Ask) {
-        match ask {
-            Ask::Read(Read::Secrets) => {
-                let index = self.agent.secrets.summary();
-                let listed = self.gate(caller).map(|()| secret::hidden(local::found(&index)));
-                self.reply(call, listed.unwrap_or_else(|denied| denied));
+        let response = match ask {
+            Ask::Read(Read::Secrets) if let Err(denied) = self.gate(caller) => denied,
+            Ask::Read(read) => self.looked_up(read),
+            Ask::ReloadHooks => local::unavailable("hook reloader not available"),
+            Ask::RunAction => local::run_action(&self.settings.actions.builtins),
+            Ask::DeleteReport(_) | Ask::PutReport(_) | Ask::Secret(_) | Ask::Watch => {
+                local::unavailable("not available")
             }
-            Ask::Read(read) => {
-                let shelf = local::Shelf {
-                    view: &self.agent.view,
-                    readiness: self.agent.readiness(),
-                    status: self.agent.status(self.now),
-                };
-                let response = local::look_up(&shelf, read);
-                self.reply(call, response);
-            }
-            Ask::DeleteReport(_)
-            | Ask::PutReport(_)
-            | Ask::ReloadHooks
-            | Ask::RunAction
-            | Ask::Secret(_)
-            | Ask::Watch => self.reply(call, local::unavailable("not available")),
-        }
+        };
+        self.reply(call, response);
+    }
+
+    fn looked_up(&self, read: Read) -> Response {
+        let shelf = local::Shelf {
+            view: &self.agent.view,
+            network: &self.agent.network,
+            secrets: &self.agent.secrets,
+            builtins: &self.settings.actions.builtins,
+            readiness: self.agent.readiness(),
+            status: self.agent.status(self.now),
+        };
+        local::look_up(&shelf, read)
     }
 
     pub(super) fn reply(&mut self, call: CallId, response: Response) {
