@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use meshward_core::{
@@ -62,7 +63,9 @@ impl Performer {
         match effect {
             Effect::Gather => return self.gather().await,
             Effect::Store(order) => return self.store(order).await,
-            Effect::Send { call, request, timeout } => self.send(call, request, timeout),
+            Effect::Send { call, request, timeout, answer_max } => {
+                self.send(call, request, (timeout, answer_max))
+            }
             Effect::Run { execution, run } => self.run(execution, run),
             Effect::Cancel { execution } => drop(self.runs.remove(&execution)),
             Effect::Reply { call, response } => self.reply(call, response),
@@ -100,10 +103,10 @@ impl Performer {
         Outcome::Known(Input::Stored(stored))
     }
 
-    fn send(&self, call: CallId, request: Request, timeout: std::time::Duration) {
+    fn send(&self, call: CallId, request: Request, (timeout, answer_max): (Duration, usize)) {
         let (client, facts) = (self.client.clone(), self.facts.clone());
         tokio::spawn(async move {
-            let answer = client.send(request, timeout).await;
+            let answer = client.send(request, timeout, answer_max).await;
             // A closed inbox means that the agent has ended and wants no answer.
             let _ = facts.send(Input::Answered { call, answer, jitter: chance::jitter() }).await;
         });

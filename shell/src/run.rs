@@ -94,6 +94,7 @@ fn client_settings(config: &Config) -> ClientSettings {
 fn addresses(config: &Config) -> Addresses {
     Addresses {
         socket: config.local_api.socket_path.clone(),
+        secret_group: config.local_api.secret_auth_enabled.then(|| local::SECRET_GROUP.to_owned()),
         health: config.health.enabled.then(|| config.health.listen.clone()),
     }
 }

@@ -12,7 +12,7 @@ use meshward_core::{
     agent::{Answer, Failure},
     wire::http::{Body, Headers, Method, Request, Response},
 };
-use meshward_shell::client::{Client, ClientError, ClientSettings, RESPONSE_MAX};
+use meshward_shell::client::{Client, ClientError, ClientSettings};
 use rcgen::{CertifiedKey, KeyPair};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
@@ -90,7 +90,7 @@ async fn serve(reply: Vec<u8>) -> (SocketAddr, mpsc::Receiver<String>) {
 async fn failure(reply: Vec<u8>, timeout: Duration) -> (Failure, String) {
     let (address, _asked) = serve(reply).await;
     let client = Client::new(&settings(format!("http://{address}"))).unwrap();
-    failed(client.send(get("/x"), timeout).await)
+    failed(client.send(get("/x"), timeout, ANSWER_MAX).await)
 }
 
 fn failed(answer: Answer) -> (Failure, String) {
@@ -107,6 +107,9 @@ fn responded(answer: Answer) -> Response {
     }
 }
 
+/// The longest answer that these calls take.
+const ANSWER_MAX: usize = 1 << 20;
+
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nX-One: a\r\nx-one: b\r\n\r\nok";
 
 #[tokio::test]
@@ -115,7 +118,7 @@ async fn a_call_carries_prefix_path_query_headers_and_body_as_given() {
     let client = Client::new(&settings(format!("http://{address}/pre%20fix/"))).unwrap();
     let mut sent = request(Method::Post, "/v1/nodes/a%2Fb/state", b"body");
     sent.query = Some("token=a%26b".into());
-    let response = responded(client.send(sent, TIMEOUT).await);
+    let response = responded(client.send(sent, TIMEOUT, ANSWER_MAX).await);
     assert_eq!((response.status, response.body.as_slice()), (200, &b"ok"[..]));
     assert_eq!(response.headers.all("x-one").collect::<Vec<_>>(), ["a", "b"]);
     let asked = asked.recv().await.unwrap();
@@ -130,7 +133,7 @@ async fn a_redirect_is_an_answer_and_is_not_followed() {
     let reply = b"HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n";
     let (address, mut asked) = serve(reply.to_vec()).await;
     let client = Client::new(&settings(format!("http://{address}"))).unwrap();
-    assert_eq!(responded(client.send(get("/x"), TIMEOUT).await).status, 302);
+    assert_eq!(responded(client.send(get("/x"), TIMEOUT, ANSWER_MAX).await).status, 302);
     assert!(asked.recv().await.unwrap().starts_with("GET /x "));
     assert!(asked.try_recv().is_err());
 }
@@ -140,22 +143,22 @@ async fn no_path_leads_to_another_host() {
     let (address, mut asked) = serve(OK.to_vec()).await;
     let client = Client::new(&settings(format!("http://{address}"))).unwrap();
     for path in ["@other.example/", "//other.example/", ":1/", "http://other.example/"] {
-        responded(client.send(get(path), TIMEOUT).await);
+        responded(client.send(get(path), TIMEOUT, ANSWER_MAX).await);
         assert!(asked.recv().await.unwrap().contains(&format!("host: {address}\r\n")), "{path}");
     }
 }
 
 #[tokio::test]
 async fn an_answer_longer_than_the_cap_is_oversized_announced_or_not() {
-    let announced = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", RESPONSE_MAX + 1);
+    let announced = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", ANSWER_MAX + 1);
     assert_eq!(failure(announced.into_bytes(), TIMEOUT).await.0, Failure::Oversized);
     let mut endless = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
-    endless.resize(endless.len() + RESPONSE_MAX + 1, b'x');
+    endless.resize(endless.len() + ANSWER_MAX + 1, b'x');
     assert_eq!(failure(endless.clone(), TIMEOUT).await.0, Failure::Oversized);
     endless.pop();
     let (address, _asked) = serve(endless).await;
     let client = Client::new(&settings(format!("http://{address}"))).unwrap();
-    assert_eq!(responded(client.send(get("/x"), TIMEOUT).await).body.len(), RESPONSE_MAX);
+    assert_eq!(responded(client.send(get("/x"), TIMEOUT, ANSWER_MAX).await).body.len(), ANSWER_MAX);
 }
 
 #[tokio::test]
@@ -175,7 +178,7 @@ async fn a_closed_port_is_unreachable_and_the_cause_holds_no_query() {
     let client = Client::new(&settings(format!("http://{address}"))).unwrap();
     let mut sent = get("/path-canary");
     sent.query = Some("token=canary".into());
-    let (failure, cause) = failed(client.send(sent, TIMEOUT).await);
+    let (failure, cause) = failed(client.send(sent, TIMEOUT, ANSWER_MAX).await);
     assert_eq!(failure, Failure::Unreachable);
     assert!(cause.contains("refused") && !cause.contains("canary"), "{cause}");
 }
@@ -187,7 +190,7 @@ async fn a_server_that_stays_silent_or_stops_within_the_body_is_timed_out() {
         Client::new(&settings(format!("http://{}", listener.local_addr().unwrap()))).unwrap();
     for reply in [&b""[..], b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nshort"] {
         let begun = Instant::now();
-        let call = client.send(get("/x"), Duration::from_millis(300));
+        let call = client.send(get("/x"), Duration::from_millis(300), ANSWER_MAX);
         let stall = async {
             let (mut stream, _) = listener.accept().await.unwrap();
             read_request(&mut stream).await;
@@ -249,12 +252,12 @@ async fn a_certificate_is_trusted_by_the_ca_file_and_by_nothing_else() {
     let mut settings = settings(format!("https://{address}"));
     settings.ca_file = Some(pem_file(&place, &certificate(&["127.0.0.1"], true).0.cert.pem()));
     let stranger = Client::new(&settings).unwrap();
-    let (failure, cause) = failed(stranger.send(get("/x"), TIMEOUT).await);
+    let (failure, cause) = failed(stranger.send(get("/x"), TIMEOUT, ANSWER_MAX).await);
     assert_eq!(failure, Failure::Unreachable);
     assert!(cause.contains("certificate") && !cause.contains("clock"), "{cause}");
     settings.ca_file = Some(pem_file(&place, &certified.cert.pem()));
     let friend = Client::new(&settings).unwrap();
-    assert_eq!(responded(friend.send(get("/x"), TIMEOUT).await).status, 200);
+    assert_eq!(responded(friend.send(get("/x"), TIMEOUT, ANSWER_MAX).await).status, 200);
 }
 
 #[tokio::test]
@@ -265,7 +268,7 @@ async fn a_lapsed_certificate_points_to_the_clock_and_a_wrong_name_does_not() {
         let address = serve_tls(server).await;
         let mut settings = settings(format!("https://{address}"));
         settings.ca_file = Some(pem_file(&place, &certified.cert.pem()));
-        let answer = Client::new(&settings).unwrap().send(get("/x"), TIMEOUT).await;
+        let answer = Client::new(&settings).unwrap().send(get("/x"), TIMEOUT, ANSWER_MAX).await;
         let (_, cause) = failed(answer);
         assert_eq!(cause.contains("the clock of this host"), !valid, "{cause}");
     }
@@ -277,7 +280,7 @@ async fn the_insecure_switch_takes_any_certificate() {
     let mut settings = settings(format!("https://{address}"));
     settings.tls_insecure_skip_verify = true;
     let client = Client::new(&settings).unwrap();
-    assert_eq!(responded(client.send(get("/x"), TIMEOUT).await).status, 200);
+    assert_eq!(responded(client.send(get("/x"), TIMEOUT, ANSWER_MAX).await).status, 200);
 }
 
 #[test]

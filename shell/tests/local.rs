@@ -66,7 +66,7 @@ const fn door(door: Door) -> &'static str {
 fn place() -> (TempDir, Addresses) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("run/api.sock");
-    (folder, Addresses { socket, health: None })
+    (folder, Addresses { socket, secret_group: None, health: None })
 }
 
 async fn open(place: &Addresses) -> Result<Listeners, ListenError> {
@@ -304,7 +304,7 @@ async fn what_is_no_socket_is_left_alone() {
 #[tokio::test]
 async fn a_path_that_no_socket_can_have_is_refused() {
     for path in ["/".into(), format!("/tmp/{}/api.sock", "x".repeat(100))] {
-        let place = Addresses { socket: PathBuf::from(path), health: None };
+        let place = Addresses { socket: PathBuf::from(path), secret_group: None, health: None };
         assert!(matches!(refused(&place).await, ListenError::SocketPath(_)));
     }
 }

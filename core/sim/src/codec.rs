@@ -35,7 +35,7 @@ pub fn response_bytes(response: &Response) -> Vec<u8> {
 /// Reads what [`response_bytes`] wrote.
 pub fn response(bytes: &[u8]) -> Option<Response> {
     let (first, headers, body) = parts(bytes)?;
-    Some(Response { status: first.parse().ok()?, headers, body: body.to_vec() })
+    Some(Response { headers, body: body.to_vec(), ..Response::empty(first.parse().ok()?) })
 }
 
 fn head(out: &mut Vec<u8>, headers: &Headers) {

@@ -63,7 +63,7 @@ impl World {
         match effect {
             Effect::Gather => return Some(self.gathered()),
             Effect::Store(order) => return self.store(at, &order),
-            Effect::Send { call, request, timeout } => self.send(at, call, (&request, timeout)),
+            Effect::Send { call, request, timeout, .. } => self.send(at, call, (&request, timeout)),
             Effect::Run { execution, run } => self.begin(at, execution, &run),
             Effect::Cancel { execution } => self.cancel(at, execution),
             Effect::Reply { .. } | Effect::Tell(_) => {}

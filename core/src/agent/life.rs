@@ -1,7 +1,7 @@
 //! Which part of its life an agent is in, and which questions it has open.
 
 use crate::{
-    ids::ExecutionId,
+    ids::{CallId, ExecutionId},
     time::Mono,
     wire::{execution::Status, grammar::PublicKey},
 };
@@ -9,11 +9,16 @@ use crate::{
 /// What a call asks, so that its answer reaches the machine that waits for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Question {
-    Callback { execution: ExecutionId, status: Status },
+    Callback {
+        execution: ExecutionId,
+        status: Status,
+    },
     Heartbeat,
     Pull,
     Register,
     Rotate(PublicKey),
+    /// Of the program that waits for it.
+    Secret(CallId),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

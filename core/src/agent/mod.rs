@@ -7,6 +7,7 @@ pub mod execution;
 pub mod facts;
 pub mod heartbeat;
 pub mod local;
+pub mod network;
 pub mod notice;
 pub mod post;
 pub mod pull;
@@ -14,6 +15,7 @@ pub mod readiness;
 pub mod register;
 pub mod rotation;
 mod scrub;
+pub mod secrets;
 pub mod standing;
 pub mod verdict;
 pub mod view;
@@ -41,10 +43,12 @@ use crate::{
 use execution::Dispatch;
 use heartbeat::Heartbeat;
 use life::{Life, Question};
+use network::Network;
 use pull::Pull;
 use readiness::Readiness;
 use register::Registration;
 use rotation::Rotation;
+use secrets::Secrets;
 use standing::Standing;
 use turn::Turn;
 use view::View;
@@ -64,6 +68,8 @@ pub struct Agent {
     pull: Pull,
     rotation: Rotation,
     dispatch: Dispatch,
+    secrets: Secrets,
+    network: Network,
     view: View,
     /// The calls under way, by the question each asks.
     asked: BTreeMap<CallId, Question>,
@@ -95,6 +101,7 @@ impl Agent {
             self.pull.wakeup(),
             self.rotation.wakeup(),
             self.dispatch.wakeup(),
+            self.secrets.wakeup(),
         ];
         machines.into_iter().chain([drained]).flatten().min()
     }

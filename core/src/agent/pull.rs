@@ -9,7 +9,7 @@ use super::{notice::Notice, verdict::Fetched};
 use crate::{
     step::Step,
     time::{Mono, Now},
-    wire::snapshot::Snapshot,
+    wire::snapshot::Pulled,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ enum Phase {
 pub enum Input {
     Armed,
     Triggered,
-    Answered(Box<Fetched<Snapshot>>),
+    Answered(Box<Fetched<Pulled>>),
     /// The agent drains: nothing more is fetched.
     Quieted,
     Ticked,
@@ -51,7 +51,7 @@ pub enum Effect {
     /// The answer to the pull that was sent at `asked`.
     Pulled {
         asked: Mono,
-        snapshot: Box<Snapshot>,
+        pulled: Box<Pulled>,
     },
     Admitted,
     Unauthorized,
@@ -104,11 +104,11 @@ impl Pull {
         Step::to(Self { phase: Phase::Flying { begun: now.mono }, ..self }).emit(Effect::Fetch)
     }
 
-    fn judge(self, now: Now, asked: Mono, answer: Fetched<Snapshot>) -> Step<Self, Effect> {
+    fn judge(self, now: Now, asked: Mono, answer: Fetched<Pulled>) -> Step<Self, Effect> {
         match answer {
-            Fetched::Got(snapshot) => Step::to(Self { succeeded: Some(now.mono), ..self })
+            Fetched::Got(pulled) => Step::to(Self { succeeded: Some(now.mono), ..self })
                 .emit(Effect::Admitted)
-                .emit(Effect::Pulled { asked, snapshot: Box::new(snapshot) }),
+                .emit(Effect::Pulled { asked, pulled: Box::new(pulled) }),
             Fetched::Unauthorized(reason) => {
                 Step::to(self).emit(Effect::Unauthorized).emit(Effect::Tell(Notice::error(
                     format!("the control plane does not admit this node: {reason}"),

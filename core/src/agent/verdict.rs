@@ -3,6 +3,8 @@
 //! Specification: "Errors" of the node agent (reaction to registration answers, callback refusals) and "Mesh key
 //! rotation"; `decisions.md` section 8 (Success, Registration answers outside the table).
 
+pub mod secret;
+
 use alloc::{format, string::String};
 use core::time::Duration;
 
@@ -19,7 +21,7 @@ use crate::{
         register::RegisterResponse,
         retry_after,
         rotation::Receipt,
-        snapshot::{self, Snapshot},
+        snapshot::{self, Pulled, Snapshot},
     },
 };
 
@@ -176,18 +178,21 @@ pub fn fetch<T: for<'t> Deserialize<'t>>(answer: &Answer) -> Fetched<T> {
 }
 
 /// Reads the answer to a pull; what is known is not wiped by an object that is no snapshot.
-pub fn pull(answer: &Answer) -> Fetched<Snapshot> {
-    let fetched = fetch(answer);
-    match (&fetched, answer) {
-        (Fetched::Got(snapshot), Answer::Responded(response))
-            if *snapshot == Snapshot::default() && !snapshot::is_one(&response.body) =>
-        {
+pub fn pull(answer: &Answer) -> Fetched<Pulled> {
+    let body = match answer {
+        Answer::Responded(response) => response.body.as_slice(),
+        Answer::Failed(_) => &[],
+    };
+    match fetch(answer) {
+        Fetched::Got(snapshot) if snapshot == Snapshot::default() && !snapshot::is_one(body) => {
             Fetched::Failed("the answer is unusable: it is no state snapshot".into())
         }
-        (
-            Fetched::Got(_) | Fetched::Unauthorized(_) | Fetched::ClockSkew(_) | Fetched::Failed(_),
-            Answer::Responded(_) | Answer::Failed(_),
-        ) => fetched,
+        Fetched::Got(snapshot) => {
+            Fetched::Got(Pulled { snapshot, policy: snapshot::policy_text(body) })
+        }
+        Fetched::Unauthorized(reason) => Fetched::Unauthorized(reason),
+        Fetched::ClockSkew(reason) => Fetched::ClockSkew(reason),
+        Fetched::Failed(reason) => Fetched::Failed(reason),
     }
 }
 

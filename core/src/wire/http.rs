@@ -3,6 +3,8 @@
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 use core::fmt;
 
+use crate::secret::Secret;
+
 /// A request method; every method the contract does not name is kept as [`Method::Other`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
@@ -192,12 +194,14 @@ pub struct Response {
     pub status: u16,
     pub headers: Headers,
     pub body: Vec<u8>,
+    /// The body in the place of `body` where it holds a secret: zeroed when it is dropped.
+    pub hidden: Option<Secret<Vec<u8>>>,
 }
 
 impl Response {
     /// An answer without a body.
     pub const fn empty(status: u16) -> Self {
-        Self { status, headers: Headers::new(), body: Vec::new() }
+        Self { status, headers: Headers::new(), body: Vec::new(), hidden: None }
     }
 
     /// An answer in JSON; `text` is followed by one newline.
@@ -207,7 +211,15 @@ impl Response {
             status,
             headers: Headers::new().with("content-type", "application/json"),
             body: text,
+            hidden: None,
         }
+    }
+
+    /// An answer in JSON that nobody may keep: its body is zeroed when it is dropped.
+    pub fn hidden_json(status: u16, text: Secret<Vec<u8>>) -> Self {
+        Self { hidden: Some(text), ..Self::empty(status) }
+            .with("content-type", "application/json")
+            .with("cache-control", "no-store")
     }
 
     /// Adds a field to the headers.
@@ -225,7 +237,11 @@ impl Response {
 
 impl fmt::Debug for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Response({}, {:?}, {} bytes)", self.status, self.headers, self.body.len())
+        write!(f, "Response({}, {:?}, ", self.status, self.headers)?;
+        match &self.hidden {
+            Some(hidden) => write!(f, "{hidden:?})"),
+            None => write!(f, "{} bytes)", self.body.len()),
+        }
     }
 }
 

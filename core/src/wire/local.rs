@@ -2,11 +2,20 @@
 //!
 //! Specification: "Local entries" and "Local HTTP API".
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{
+    collections::BTreeMap,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{json::Raw, timestamp::Timestamp};
+use super::{
+    json::{QUOTED_MAX, Raw, quote},
+    timestamp::Timestamp,
+};
+use crate::secret::Secret;
 
 /// The content type of a data entry that came with the pull.
 pub const PULLED_CONTENT_TYPE: &str = "text/plain; charset=utf-8";
@@ -51,6 +60,77 @@ pub struct DataEntry {
     /// Starts at 1, one more on each change of the value.
     pub version: u64,
     pub updated_at: Timestamp,
+}
+
+/// `GET /v1/state/secrets/{key}`, borrowed, so that its value is copied nowhere.
+pub struct SecretEntry<'s> {
+    pub key: &'s str,
+    pub value: &'s str,
+    /// The one that the control plane answered.
+    pub version: u64,
+}
+
+impl SecretEntry<'_> {
+    /// Writes it as JSON with a newline behind, into bytes that never grow and are zeroed when they are dropped.
+    pub fn encode(&self) -> Secret<Vec<u8>> {
+        let texts = (self.key.len() + self.value.len()) * QUOTED_MAX;
+        let mut bytes = Vec::with_capacity(texts + SECRET_FRAME_MAX);
+        bytes.extend_from_slice(b"{\"key\":");
+        quote(&mut bytes, self.key);
+        bytes.extend_from_slice(b",\"value\":");
+        quote(&mut bytes, self.value);
+        bytes.extend_from_slice(b",\"version\":");
+        bytes.extend_from_slice(self.version.to_string().as_bytes());
+        bytes.extend_from_slice(b"}\n");
+        Secret::new(bytes)
+    }
+}
+
+/// More than the names, the version, the quotes and the punctuation of a [`SecretEntry`].
+const SECRET_FRAME_MAX: usize = 64;
+
+impl fmt::Debug for SecretEntry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretEntry({}, version {})", self.key, self.version)
+    }
+}
+
+/// One of `GET /v1/peers`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerRow {
+    pub id: String,
+    pub public_key: String,
+    pub mesh_ip: String,
+    /// Empty where none is known.
+    pub endpoint: String,
+}
+
+/// `GET /v1/actions`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Actions {
+    pub builtin_actions: Vec<ActionInfo>,
+    /// The discovered scripts, as they are told one by one.
+    pub hooks: Vec<Raw>,
+}
+
+/// An action that this node can run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionInfo {
+    pub name: String,
+    pub description: String,
+    pub parameters: Vec<ActionParameter>,
+}
+
+/// A parameter of an action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionParameter {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub required: bool,
+    /// In the spelling in which a value is given.
+    pub default: String,
+    pub description: String,
 }
 
 /// The body of every refusal of the local API.

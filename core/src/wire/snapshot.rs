@@ -32,15 +32,28 @@ pub struct Snapshot {
     pub sessions: Option<Vec<Session>>,
 }
 
+/// A snapshot with its policy as it came, whatever members that has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pulled {
+    pub snapshot: Snapshot,
+    pub policy: Option<Raw>,
+}
+
 /// Whether an object is a snapshot at all: it names one of the two lists that are never null.
 pub fn is_one(bytes: &[u8]) -> bool {
-    json::decode_tolerant::<Lists>(bytes)
-        .is_ok_and(|lists| lists.peers.is_some() || lists.executions.is_some())
+    json::decode_tolerant::<Texts>(bytes)
+        .is_ok_and(|texts| texts.peers.is_some() || texts.executions.is_some())
+}
+
+/// The policy of a snapshot as it stands there.
+pub fn policy_text(bytes: &[u8]) -> Option<Raw> {
+    json::decode_tolerant::<Texts>(bytes).ok()?.policy
 }
 
 #[derive(Deserialize)]
-struct Lists {
+struct Texts {
     peers: Option<Raw>,
+    policy: Option<Raw>,
     executions: Option<Raw>,
 }
 

@@ -16,7 +16,7 @@ use meshward_core::{
     step::Step,
     time::{Mono, Now},
     wire::{
-        execution::Status, heartbeat::HeartbeatResponse, json, snapshot::Snapshot,
+        execution::Status, heartbeat::HeartbeatResponse, json, snapshot::Pulled,
         timestamp::Timestamp,
     },
 };
@@ -89,8 +89,8 @@ fn heartbeats() -> impl Strategy<Value = heartbeat::Input> {
 }
 
 fn pulls() -> impl Strategy<Value = pull::Input> {
-    let answers: Vec<Fetched<Snapshot>> = vec![
-        Fetched::Got(Snapshot::default()),
+    let answers: Vec<Fetched<Pulled>> = vec![
+        Fetched::Got(Pulled::default()),
         Fetched::Unauthorized("no".into()),
         Fetched::Failed("down".into()),
     ];

@@ -4,21 +4,24 @@ use meshward_core::{
     agent::{
         local::{
             Ask, BODY_MAX, Miss, REPORT_BODY_MAX, Read, Shelf, body_max, health, look_up, missed,
-            route,
+            route, run_action,
         },
+        network::Network,
         readiness::Readiness,
+        secrets::Secrets,
         standing::Standing,
         view::View,
     },
     wire::{
         grammar::Name,
         http::{Body, Headers, Method, Request, Response},
+        json::Raw,
         local::Status,
-        snapshot::{Entries, Entry},
+        snapshot::{Entries, Entry, Peer},
     },
 };
 
-use crate::bench::start;
+use crate::bench::{actions, start};
 
 const READS: [Method; 2] = [Method::Get, Method::Head];
 const WRITES: [Method; 4] = [Method::Post, Method::Put, Method::Delete, Method::Other];
@@ -37,9 +40,30 @@ fn view() -> View {
     View::default().refreshed(start(), Some(block))
 }
 
+fn network() -> Network {
+    let peer = |id: &str, endpoint: &str| Peer {
+        node_id: Name(id.into()),
+        mesh_ip: "10.0.0.9".into(),
+        public_key: Name("key".into()),
+        fallback_endpoint: endpoint.into(),
+    };
+    Network::pulled(vec![peer("n2", ""), peer("n1", "192.0.2.1:51820")], Raw::parse(POLICY))
+}
+
+/// With a member that this version does not know, and with its spaces.
+const POLICY: &str =
+    r#"{"revision_id": "r1", "fingerprint":"f","rules":[ {"action":"allow"} ],"new":1e0}"#;
+
 fn read(method: Method, path: &str) -> Response {
     let view = view();
-    let shelf = Shelf { view: &view, readiness: Readiness::Ready, status: Status::default() };
+    let shelf = Shelf {
+        view: &view,
+        network: &network(),
+        secrets: &Secrets::default(),
+        builtins: &actions().builtins,
+        readiness: Readiness::Ready,
+        status: Status::default(),
+    };
     match route(method, path) {
         Ok(Ask::Read(read)) => look_up(&shelf, read),
         Ok(ask) => panic!("{method:?} {path} is no read: {ask:?}"),
@@ -80,6 +104,11 @@ fn every_read_answers_its_body() {
         ("/v1/state/data/app/config", entry),
         ("/v1/state/data/app%2Fconfig", entry),
         ("/v1/state/data/app%2fconfig", entry),
+        ("/v1/state/secrets", "[]"),
+        ("/v1/peers", PEERS),
+        ("/v1/policies", POLICY),
+        ("/v1/actions", ACTIONS),
+        ("/v1/hooks", "[]"),
     ];
     for (path, body) in rows {
         for method in READS {
@@ -87,6 +116,47 @@ fn every_read_answers_its_body() {
         }
     }
     assert!(socket(Method::Get, "/v1/status").1.starts_with(r#"{"ready":false,"#));
+}
+
+const PEERS: &str = r#"[{"id":"n1","public_key":"key","mesh_ip":"10.0.0.9","endpoint":"192.0.2.1:51820"},{"id":"n2","public_key":"key","mesh_ip":"10.0.0.9","endpoint":""}]"#;
+
+const ACTIONS: &str = concat!(
+    r#"{"builtin_actions":[{"name":"diagnostics.collect","description":"Collects facts of this host, its network interfaces and its processes.","parameters":["#,
+    r#"{"name":"include_network","type":"bool","required":false,"default":"true","description":"Whether to list the network interfaces."},"#,
+    r#"{"name":"include_processes","type":"bool","required":false,"default":"true","description":"Whether to list the processes."}]}],"hooks":[]}"#,
+);
+
+#[test]
+fn nothing_pulled_is_no_peer_and_an_empty_policy() {
+    let nothing = Network::default();
+    let shelf = Shelf {
+        view: &View::default(),
+        network: &nothing,
+        secrets: &Secrets::default(),
+        builtins: &[],
+        readiness: Readiness::RegistrationPending,
+        status: Status::default(),
+    };
+    let bodies = [
+        (Read::Peers, "[]\n"),
+        (Read::Policies, "{}\n"),
+        (Read::Actions, "{\"builtin_actions\":[],\"hooks\":[]}\n"),
+    ];
+    for (asked, body) in bodies {
+        let response = look_up(&shelf, asked);
+        assert_eq!((response.status, text(&response).as_str()), (200, body));
+    }
+}
+
+#[test]
+fn what_this_node_does_not_do_is_told_by_name() {
+    let told = |path: &str| socket(Method::Get, path);
+    let error = |text: &str| (503, format!("{{\"error\":\"{text}\"}}\n"));
+    assert_eq!(told("/v1/log-status"), error("log status not available"));
+    assert_eq!(told("/v1/audit/status"), error("audit status not available"));
+    let run = |builtins: &[String]| (run_action(builtins).status, text(&run_action(builtins)));
+    assert_eq!(run(&[]), error("actions not available"));
+    assert_eq!(run(&actions().builtins), error("local action execution not available"));
 }
 
 #[test]

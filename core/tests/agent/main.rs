@@ -6,14 +6,17 @@ mod bench;
 mod dispatch;
 mod execution;
 mod floor;
+mod gate;
 mod hand;
 mod heartbeat;
 mod judge;
 mod local;
+mod network;
 mod outcome;
 mod pull;
 mod register;
 mod rotation;
+mod secrets;
 #[path = "../support/mod.rs"]
 mod support;
 mod verdict;

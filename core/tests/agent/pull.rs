@@ -9,7 +9,7 @@ use meshward_core::{
     },
     step::Step,
     time::Now,
-    wire::snapshot::Snapshot,
+    wire::snapshot::Pulled,
 };
 
 use crate::bench::{seconds, start};
@@ -35,7 +35,7 @@ impl Well {
         effects
     }
 
-    fn answer(&mut self, fetched: Fetched<Snapshot>) -> Vec<Effect> {
+    fn answer(&mut self, fetched: Fetched<Pulled>) -> Vec<Effect> {
         self.give(Input::Answered(Box::new(fetched)))
     }
 
@@ -48,12 +48,12 @@ impl Well {
     }
 }
 
-fn failed() -> Fetched<Snapshot> {
+fn failed() -> Fetched<Pulled> {
     Fetched::Failed("down".into())
 }
 
-fn got() -> Fetched<Snapshot> {
-    Fetched::Got(Snapshot::default())
+fn got() -> Fetched<Pulled> {
+    Fetched::Got(Pulled::default())
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_good_pull_restores_the_standing_before_its_snapshot_is_passed_on() {
     let effects = well.answer(got());
     assert_eq!(
         effects,
-        [Effect::Admitted, Effect::Pulled { asked: start().mono, snapshot: Box::default() }]
+        [Effect::Admitted, Effect::Pulled { asked: start().mono, pulled: Box::default() }]
     );
     assert_eq!(well.pull.succeeded, Some(well.now.mono));
 }

@@ -144,7 +144,7 @@ impl Shell {
         match effect {
             Effect::Gather => self.give(Input::Gathered(Box::new(gathered(token_in_file())))),
             Effect::Store(order) => self.orders.push(order),
-            Effect::Send { call, request, timeout } => {
+            Effect::Send { call, request, timeout, .. } => {
                 assert!(call > self.last_call && !timeout.is_zero());
                 self.last_call = call;
                 self.calls.push((call, request.path));

@@ -21,6 +21,7 @@ mod integrity;
 mod json;
 mod json_types;
 mod problem;
+mod quote;
 mod retry_after;
 mod secret;
 mod sse;

@@ -17,9 +17,6 @@ use tracing::warn;
 
 use convert::{base, failed, received, sent};
 
-/// The longest answer that is read, in bytes.
-pub const RESPONSE_MAX: usize = 10 * 1024 * 1024;
-
 /// How many idle connections are kept, and for how long: less than the minute after which balancers drop them.
 const IDLE_MAX: usize = 4;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(50);
@@ -92,9 +89,10 @@ impl Client {
         Ok(Self { http, base })
     }
 
-    /// Makes one call, which is over within the timeout; a failure brings its cause in words.
-    pub async fn send(&self, request: Request, timeout: Duration) -> Answer {
-        match tokio::time::timeout(timeout, self.exchange(request)).await {
+    /// Makes one call, which is over within the timeout; a failure brings its cause in words, and so does an answer of
+    /// more than `answer_max` bytes.
+    pub async fn send(&self, request: Request, timeout: Duration, answer_max: usize) -> Answer {
+        match tokio::time::timeout(timeout, self.exchange(request, answer_max)).await {
             Ok(Ok(response)) => Answer::Responded(response),
             Ok(Err((failure, cause))) => Answer::Failed(Lost { failure, cause }),
             Err(_) => {
@@ -104,21 +102,26 @@ impl Client {
         }
     }
 
-    async fn exchange(&self, request: Request) -> Result<Response, (Failure, String)> {
+    async fn exchange(
+        &self,
+        request: Request,
+        answer_max: usize,
+    ) -> Result<Response, (Failure, String)> {
         let request = self.built(request)?;
         let mut response = self.http.execute(request).await.map_err(failed)?;
-        let oversized = || (Failure::Oversized, format!("longer than {RESPONSE_MAX} bytes"));
-        if response.content_length().is_some_and(|length| length > RESPONSE_MAX as u64) {
+        let oversized = || (Failure::Oversized, format!("longer than {answer_max} bytes"));
+        if response.content_length().is_some_and(|length| length > answer_max as u64) {
             return Err(oversized());
         }
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(failed)? {
-            if body.len() + chunk.len() > RESPONSE_MAX {
+            if body.len() + chunk.len() > answer_max {
                 return Err(oversized());
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Response { status: response.status().as_u16(), headers: received(&response), body })
+        let status = response.status().as_u16();
+        Ok(Response { headers: received(&response), body, ..Response::empty(status) })
     }
 
     fn built(&self, request: Request) -> Result<reqwest::Request, (Failure, String)> {

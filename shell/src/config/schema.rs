@@ -218,7 +218,6 @@ const IDLE: &[&str] = &[
     "integrity.",
     "local_api.debounce_period",
     "local_api.http_",
-    "local_api.secret_auth_enabled",
     "logs.",
     "metrics.",
     "nat.",

@@ -3,6 +3,7 @@
 //! Specification: "Local HTTP API" and "Health listener".
 
 mod health;
+mod peer;
 mod serve;
 mod socket;
 pub mod stall;
@@ -21,6 +22,9 @@ use tokio::{
 
 use crate::config::ListenAddress;
 
+/// The group whose members may read secrets where `local_api.secret_auth_enabled` is set.
+pub use peer::SECRET_GROUP;
+
 /// How many requests may wait for the loop; who brings one more waits itself.
 pub const ASKED_MAX: usize = 64;
 
@@ -36,6 +40,8 @@ pub struct Asked {
 #[derive(Clone, Debug)]
 pub struct Addresses {
     pub socket: PathBuf,
+    /// The group whose members may read secrets, where that is asked of them.
+    pub secret_group: Option<String>,
     pub health: Option<ListenAddress>,
 }
 
@@ -102,6 +108,7 @@ pub async fn listen(
     let (listener, name) = socket::bind(&addresses.socket)?;
     listeners.socket = Some(name);
     let stopped = listeners.stop.subscribe();
-    listeners.tasks.spawn(serve::listener(listener, socket::LIMITS, asked, stopped));
+    let guarded = serve::Guarded { listener, secret_group: addresses.secret_group.clone() };
+    listeners.tasks.spawn(serve::listener(guarded, socket::LIMITS, asked, stopped));
     Ok(listeners)
 }

@@ -14,7 +14,8 @@ use hyper::{
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use meshward_core::{
-    agent::{Caller, Door, local::body_max},
+    agent::{Caller, Door, Peer, local::body_max},
+    secret::Secret,
     wire::http::{Body, Headers, Method, Request, Response},
 };
 use tokio::{
@@ -25,7 +26,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{Asked, stall::Stalling};
+use super::{Asked, peer, stall::Stalling};
 
 /// What a listener allows.
 #[derive(Clone, Copy, Debug)]
@@ -63,22 +64,30 @@ const ACCEPT_REST: Duration = Duration::from_millis(100);
 pub(super) trait Accept {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+    fn next(&self) -> impl Future<Output = io::Result<(Self::Stream, Option<Peer>)>> + Send;
 }
 
 impl Accept for TcpListener {
     type Stream = TcpStream;
 
-    async fn next(&self) -> io::Result<TcpStream> {
-        self.accept().await.map(|(stream, _)| stream)
+    async fn next(&self) -> io::Result<(TcpStream, Option<Peer>)> {
+        self.accept().await.map(|(stream, _)| (stream, None))
     }
 }
 
-impl Accept for UnixListener {
+/// The socket, with the group whose members may read secrets.
+pub(super) struct Guarded {
+    pub(super) listener: UnixListener,
+    pub(super) secret_group: Option<String>,
+}
+
+impl Accept for Guarded {
     type Stream = UnixStream;
 
-    async fn next(&self) -> io::Result<UnixStream> {
-        self.accept().await.map(|(stream, _)| stream)
+    async fn next(&self) -> io::Result<(UnixStream, Option<Peer>)> {
+        let (stream, _) = self.listener.accept().await?;
+        let peer = peer::of(&stream, self.secret_group.as_deref());
+        Ok((stream, peer))
     }
 }
 
@@ -110,8 +119,9 @@ pub(super) async fn listener(
             }
         };
         match (accepted, place) {
-            (Ok(stream), Ok(permit)) => {
-                let desk = Desk { asked: asked.clone(), answers: Arc::clone(&answers) };
+            (Ok((stream, peer)), Ok(permit)) => {
+                let caller = Caller { door: limits.door, peer };
+                let desk = Desk { caller, asked: asked.clone(), answers: Arc::clone(&answers) };
                 let served = connection(stream, limits, desk, stopped.clone());
                 let handle = connections.spawn(async move {
                     served.await;
@@ -199,22 +209,47 @@ const HYPER_BUFFER_MIN: usize = 8192;
 /// that the agent is busy.
 const ANSWERS_MAX: usize = 64 << 20;
 
-/// Where a connection's requests go, and the room that their answers share.
+/// Who asks over a connection, where the requests go, and the room that their answers share.
 #[derive(Clone)]
 struct Desk {
+    caller: Caller,
     asked: mpsc::Sender<Asked>,
     answers: Arc<Semaphore>,
 }
 
 /// The body of an answer, with the room that it takes until it has been sent.
 struct Held {
-    body: Vec<u8>,
+    body: Content,
     _room: OwnedSemaphorePermit,
+}
+
+/// What an answer holds; a secret is zeroed once it has been sent, or will never be.
+enum Content {
+    Open(Vec<u8>),
+    Hidden(Secret<Vec<u8>>),
+}
+
+impl Content {
+    fn take(response: &mut Response) -> Self {
+        match response.hidden.take() {
+            Some(secret) => Self::Hidden(secret),
+            None => Self::Open(std::mem::take(&mut response.body)),
+        }
+    }
+}
+
+impl AsRef<[u8]> for Content {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Self::Open(bytes) => bytes,
+            Self::Hidden(secret) => secret.expose(),
+        }
+    }
 }
 
 impl AsRef<[u8]> for Held {
     fn as_ref(&self) -> &[u8] {
-        &self.body
+        self.body.as_ref()
     }
 }
 
@@ -225,9 +260,9 @@ async fn answer(
 ) -> HttpResponse<Full<Bytes>> {
     let request = read(request, limits).await;
     let answered = async {
-        let mut response = ask(request, limits.door, desk.asked).await?;
-        let body = std::mem::take(&mut response.body);
-        let bytes = u32::try_from(body.len().min(ANSWERS_MAX)).unwrap_or(u32::MAX);
+        let mut response = ask(request, desk.caller, desk.asked).await?;
+        let body = Content::take(&mut response);
+        let bytes = u32::try_from(body.as_ref().len().min(ANSWERS_MAX)).unwrap_or(u32::MAX);
         let room = desk.answers.try_acquire_many_owned(bytes).ok()?;
         Some(written(&response, Bytes::from_owner(Held { body, _room: room })))
     };
@@ -242,9 +277,9 @@ async fn answer(
 }
 
 /// `None` when the agent has stopped.
-async fn ask(request: Request, door: Door, asked: mpsc::Sender<Asked>) -> Option<Response> {
+async fn ask(request: Request, caller: Caller, asked: mpsc::Sender<Asked>) -> Option<Response> {
     let (reply, answered) = oneshot::channel();
-    asked.send(Asked { caller: Caller::from(door), request, reply }).await.ok()?;
+    asked.send(Asked { caller, request, reply }).await.ok()?;
     answered.await.ok()
 }
 
@@ -255,6 +290,7 @@ fn busy(door: Door) -> Response {
             status: 503,
             headers: Headers::new().with("content-type", "text/plain; charset=utf-8"),
             body: b"not ready: agent busy\n".to_vec(),
+            hidden: None,
         },
         Door::Socket | Door::Tcp => Response::json(503, br#"{"error":"agent busy"}"#.to_vec()),
     }

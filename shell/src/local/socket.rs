@@ -186,7 +186,7 @@ fn admit(socket: &Path, group: &str) -> Result<(), ListenError> {
     fs::set_permissions(socket, Permissions::from_mode(mode)).doing("set the mode of", socket)
 }
 
-fn group_id(name: &str) -> Option<u32> {
+pub(super) fn group_id(name: &str) -> Option<u32> {
     use io::Read;
     let mut text = String::new();
     File::open("/etc/group").ok()?.take(GROUPS_MAX).read_to_string(&mut text).ok()?;

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::node::{Node, counter, fixture, mode, post, text, until};
 
-fn exchange(mut stream: impl std::io::Read + std::io::Write, request: &str) -> String {
+pub(crate) fn exchange(mut stream: impl std::io::Read + std::io::Write, request: &str) -> String {
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
 }
 
-fn ask(node: &Node, path: &str) -> String {
+pub(crate) fn ask(node: &Node, path: &str) -> String {
     let stream = UnixStream::connect(node.path("run/api.sock")).unwrap();
     exchange(stream, &format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
 }

@@ -54,8 +54,8 @@ pub enum Effect {
     Gather,
     /// Finished before the next effect is begun; answered by [`Input::Stored`].
     Store(Order),
-    /// Answered by [`Input::Answered`] within the timeout.
-    Send { call: CallId, request: Request, timeout: Duration },
+    /// Answered by [`Input::Answered`] within the timeout; of an answer no more than `answer_max` bytes are kept.
+    Send { call: CallId, request: Request, timeout: Duration, answer_max: usize },
     /// Run an action; answered by [`Input::Finished`].
     Run { execution: ExecutionId, run: Run },
     /// End a run before its time; it is still answered by [`Input::Finished`].

@@ -2,18 +2,21 @@
 //!
 //! Specification: "Local HTTP API" and "Health listener"; `decisions.md` section 8 (Local API misses).
 
+mod actions;
+pub mod gate;
 mod health;
 mod route;
+pub mod secret;
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-use super::{readiness::Readiness, view::View};
+use super::{network::Network, readiness::Readiness, secrets::Secrets, view::View};
 use crate::wire::{
     http::Response,
-    json,
-    local::{LocalError, Metadatum, Status},
+    json::{self, Raw},
+    local::{LocalError, Metadatum, StateSummary, Status},
 };
 pub use health::health;
 pub use route::{Ask, BODY_MAX, Miss, REPORT_BODY_MAX, Read, body_max, route};
@@ -22,6 +25,10 @@ pub use route::{Ask, BODY_MAX, Miss, REPORT_BODY_MAX, Read, body_max, route};
 #[derive(Clone, Debug)]
 pub struct Shelf<'a> {
     pub view: &'a View,
+    pub network: &'a Network,
+    pub secrets: &'a Secrets,
+    /// The names of the built-in actions.
+    pub builtins: &'a [String],
     pub readiness: Readiness,
     pub status: Status,
 }
@@ -42,15 +49,14 @@ pub fn unavailable(error: &str) -> Response {
 /// Answers what is only looked up.
 pub fn look_up(shelf: &Shelf<'_>, read: Read) -> Response {
     match read {
-        Read::Actions
-        | Read::AuditStatus
-        | Read::Hooks
-        | Read::LogStatus
-        | Read::Peers
-        | Read::Policies
-        | Read::Report(_)
-        | Read::Reports
-        | Read::Secrets => unavailable("not available"),
+        Read::Actions => found(&actions::described(shelf.builtins)),
+        Read::AuditStatus => unavailable("audit status not available"),
+        Read::Hooks => found(&Vec::<Raw>::new()),
+        Read::LogStatus => unavailable("log status not available"),
+        Read::Peers => found(&shelf.network.peers),
+        Read::Policies => policy(shelf.network.policy.as_ref()),
+        Read::Report(_) | Read::Reports => unavailable("not available"),
+        Read::Secrets => secret::hidden(found(&shelf.secrets.summary())),
         Read::Data => found(&shelf.view.data_keys().collect::<Vec<_>>()),
         Read::DataEntry(key) => shelf.view.data.get(&key).map_or_else(missing, found),
         Read::Metadata => found(&shelf.view.metadata),
@@ -58,9 +64,24 @@ pub fn look_up(shelf: &Shelf<'_>, read: Read) -> Response {
             Some(value) => found(&Metadatum { key, value: value.clone() }),
             None => missing(),
         },
-        Read::State => found(&shelf.view.summary()),
+        Read::State => {
+            found(&StateSummary { secret_keys: shelf.secrets.summary(), ..shelf.view.summary() })
+        }
         Read::Status => found(&shelf.status),
     }
+}
+
+/// The policy as it came, or an object without members where there is none.
+fn policy(active: Option<&Raw>) -> Response {
+    active.map_or_else(|| Response::json(200, b"{}".to_vec()), found)
+}
+
+/// Answers an order to run an action: the checks that follow need a part that runs it.
+pub fn run_action(builtins: &[String]) -> Response {
+    unavailable(match builtins {
+        [] => "actions not available",
+        _ => "local action execution not available",
+    })
 }
 
 fn found<T: Serialize>(value: &T) -> Response {
@@ -71,6 +92,6 @@ fn missing() -> Response {
     refusal(404, "not found")
 }
 
-fn refusal(status: u16, error: &str) -> Response {
+pub(super) fn refusal(status: u16, error: &str) -> Response {
     Response::json(status, json::encode(&LocalError { error: error.into() }))
 }

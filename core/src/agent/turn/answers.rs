@@ -72,6 +72,7 @@ impl Turn<'_> {
                 let verdict = verdict::rotate(answer);
                 self.rotation(rotation::Input::Answered { key, verdict, jitter });
             }
+            Some(Question::Secret(asker)) => self.secret_answered(asker, answer),
             None => {}
         }
     }

@@ -4,7 +4,7 @@ use super::Turn;
 use crate::{
     agent::{
         facts::{Caller, Door, Effect},
-        local::{self, Ask},
+        local::{self, Ask, Read},
     },
     ids::CallId,
     wire::http::{Request, Response},
@@ -16,29 +16,37 @@ impl Turn<'_> {
             return self.reply(call, local::health(self.agent.readiness(), request));
         }
         match local::route(request.method, &request.path) {
-            Ok(ask) => self.answer(call, ask),
+            Ok(Ask::Secret(key)) => {
+                self.secret_asked(call, caller, (&key, request.query.as_deref()));
+            }
+            Ok(ask) => self.answer(call, caller, ask),
             Err(miss) => self.reply(call, local::missed(miss)),
         }
     }
 
-    fn answer(&mut self, call: CallId, ask: Ask) {
-        match ask {
-            Ask::Read(read) => {
-                let shelf = local::Shelf {
-                    view: &self.agent.view,
-                    readiness: self.agent.readiness(),
-                    status: self.agent.status(self.now),
-                };
-                let response = local::look_up(&shelf, read);
-                self.reply(call, response);
+    fn answer(&mut self, call: CallId, caller: &Caller, ask: Ask) {
+        let response = match ask {
+            Ask::Read(Read::Secrets) if let Err(denied) = self.gate(caller) => denied,
+            Ask::Read(read) => self.looked_up(read),
+            Ask::ReloadHooks => local::unavailable("hook reloader not available"),
+            Ask::RunAction => local::run_action(&self.settings.actions.builtins),
+            Ask::DeleteReport(_) | Ask::PutReport(_) | Ask::Secret(_) | Ask::Watch => {
+                local::unavailable("not available")
             }
-            Ask::DeleteReport(_)
-            | Ask::PutReport(_)
-            | Ask::ReloadHooks
-            | Ask::RunAction
-            | Ask::Secret(_)
-            | Ask::Watch => self.reply(call, local::unavailable("not available")),
-        }
+        };
+        self.reply(call, response);
+    }
+
+    fn looked_up(&self, read: Read) -> Response {
+        let shelf = local::Shelf {
+            view: &self.agent.view,
+            network: &self.agent.network,
+            secrets: &self.agent.secrets,
+            builtins: &self.settings.actions.builtins,
+            readiness: self.agent.readiness(),
+            status: self.agent.status(self.now),
+        };
+        local::look_up(&shelf, read)
     }
 
     pub(super) fn reply(&mut self, call: CallId, response: Response) {

@@ -10,6 +10,7 @@ use crate::{
         facts::{Effect, Exit, Order, Purpose, StagedFile},
         heartbeat,
         life::{Life, Question},
+        network::Network,
         pull, register, rotation,
         standing::Standing,
     },
@@ -21,7 +22,7 @@ use crate::{
         identity::Identity,
         json,
         rotation::{KeyRotateRequest, Receipt},
-        snapshot::Snapshot,
+        snapshot::Pulled,
         timestamp::Timestamp,
     },
 };
@@ -110,7 +111,7 @@ impl Turn<'_> {
                     let call = Call::State { node: self.node() };
                     self.send(Question::Pull, &call, Vec::new(), None);
                 }
-                pull::Effect::Pulled { asked, snapshot } => self.pulled(asked, *snapshot),
+                pull::Effect::Pulled { asked, pulled } => self.pulled(asked, *pulled),
                 pull::Effect::Admitted => self.agent.standing = Standing::Admitted,
                 pull::Effect::Unauthorized => self.unauthorized(),
                 pull::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
@@ -119,8 +120,10 @@ impl Turn<'_> {
     }
 
     /// Executions first, then what is compared with what is known.
-    pub(super) fn pulled(&mut self, asked: Mono, snapshot: Snapshot) {
+    pub(super) fn pulled(&mut self, asked: Mono, pulled: Pulled) {
+        let Pulled { snapshot, policy } = pulled;
         self.dispatch(execution::Input::Pulled { asked, entries: snapshot.executions });
+        self.agent.network = Network::pulled(snapshot.peers, policy);
         self.agent.view = mem::take(&mut self.agent.view).refreshed(self.now, snapshot.state);
     }
 

@@ -3,15 +3,20 @@
 mod answers;
 mod local;
 mod machines;
+mod secret_reads;
 
 use alloc::{boxed::Box, string::ToString, vec::Vec};
 use core::time::Duration;
 
 use super::{
     Agent, DRAIN_MAX, Effect, Exit, Input, Life, Memory, Question, Settings, execution, heartbeat,
-    post, pull, register, rotation,
+    post, pull, register, rotation, secrets,
 };
-use crate::{step::Step, time::Now, wire::call::Call};
+use crate::{
+    step::Step,
+    time::Now,
+    wire::{call::Call, http::Request},
+};
 
 pub(super) struct Turn<'s> {
     agent: Agent,
@@ -79,6 +84,7 @@ impl<'s> Turn<'s> {
         self.pull(pull::Input::Ticked);
         self.rotation(rotation::Input::Ticked);
         self.dispatch(execution::Input::Ticked);
+        self.secrets(secrets::Input::Ticked);
     }
 
     pub(super) fn node(&self) -> alloc::string::String {
@@ -93,13 +99,29 @@ impl<'s> Turn<'s> {
         body: Vec<u8>,
         timeout: Option<Duration>,
     ) {
+        let request = self.request(call, body);
+        self.send_request(question, call, request, timeout);
+    }
+
+    pub(super) fn request(&self, call: &Call, body: Vec<u8>) -> Request {
         let identity = self.agent.identity.as_ref().filter(|_| *call != Call::Register);
-        let request = post::request(self.settings, call, body, identity);
+        post::request(self.settings, call, body, identity)
+    }
+
+    pub(super) fn send_request(
+        &mut self,
+        question: Question,
+        call: &Call,
+        request: Request,
+        timeout: Option<Duration>,
+    ) {
+        let answer_max = post::answer_max(call);
         let timeout =
             timeout.unwrap_or(self.settings.request_timeout).min(self.settings.request_timeout);
         self.agent.last_call = self.agent.last_call.next();
-        self.agent.asked.insert(self.agent.last_call, question);
-        self.effects.push(Effect::Send { call: self.agent.last_call, request, timeout });
+        let call = self.agent.last_call;
+        self.agent.asked.insert(call, question);
+        self.effects.push(Effect::Send { call, request, timeout, answer_max });
     }
 
     pub(super) fn exit(&mut self, exit: Exit) {

@@ -13,6 +13,7 @@ mod door;
 mod fault;
 mod lexer;
 mod names;
+mod quote;
 mod raw;
 mod scan;
 
@@ -21,6 +22,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 pub use fault::{Fault, Kind};
+pub use quote::{QUOTED_MAX, quote};
 pub use raw::Raw;
 
 use door::{Door, Unknown};

@@ -1,0 +1,64 @@
+//! The peers and the policy that a pull brings, through the whole agent.
+
+use meshward_core::{
+    agent::{Caller, Door, Effect, Input, StagedFile, verdict},
+    ids::CallId,
+    wire::http::{Body, Headers, Method, Request},
+};
+
+use crate::bench::{Bench, responded, sent_to};
+
+fn ask(bench: &mut Bench, method: Method, path: &str) -> (u16, String) {
+    let headers = Headers::new();
+    let request = Request { method, path: path.into(), query: None, headers, body: Body::EMPTY };
+    let caller = Caller::from(Door::Socket);
+    match bench.give(Input::Asked { call: CallId(1), caller, request }).as_slice() {
+        [Effect::Reply { response, .. }] => {
+            (response.status, String::from_utf8(response.body.clone()).expect("a text"))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_pull_brings_peers_and_the_policy_as_it_stands_there_and_a_null_one_takes_it_away() {
+    let (mut bench, effects) = Bench::armed(StagedFile::Missing);
+    assert_eq!(ask(&mut bench, Method::Get, "/v1/policies"), (200, "{}\n".into()));
+    let (pull, _) = sent_to(&effects, "/state");
+    let policy = r#"{ "revision_id":"r","later":[1e2],"rules":[]}"#;
+    let peers = r#"[{"node_id":"n","mesh_ip":"10.0.0.2","public_key":"k"}]"#;
+    bench.answer(pull, responded(200, &format!(r#"{{"peers":{peers},"policy":{policy}}}"#)));
+    assert_eq!(ask(&mut bench, Method::Get, "/v1/policies"), (200, format!("{policy}\n")));
+    let row = r#"[{"id":"n","public_key":"k","mesh_ip":"10.0.0.2","endpoint":""}]"#;
+    assert_eq!(ask(&mut bench, Method::Get, "/v1/peers"), (200, format!("{row}\n")));
+    bench.pass(crate::bench::seconds(60));
+    let (pull, _) = sent_to(&bench.give(Input::Ticked), "/state");
+    bench.answer(pull, responded(200, r#"{"peers":[],"policy":null}"#));
+    assert_eq!(ask(&mut bench, Method::Get, "/v1/policies"), (200, "{}\n".into()));
+    assert_eq!(ask(&mut bench, Method::Get, "/v1/peers"), (200, "[]\n".into()));
+}
+
+#[test]
+fn an_order_that_this_node_cannot_carry_out_is_refused_by_name() {
+    let (mut bench, _) = Bench::armed(StagedFile::Missing);
+    let error = |text: &str| (503, format!("{{\"error\":\"{text}\"}}\n"));
+    let run = ask(&mut bench, Method::Post, "/v1/actions/run");
+    assert_eq!(run, error("local action execution not available"));
+    let reload = ask(&mut bench, Method::Post, "/v1/hooks/reload");
+    assert_eq!(reload, error("hook reloader not available"));
+}
+
+#[test]
+fn the_policy_of_an_answer_is_read_as_it_stands_and_a_broken_one_fails_the_pull() {
+    let policy = |body: &str| match verdict::pull(&responded(200, body)) {
+        verdict::Fetched::Got(pulled) => pulled.policy.map(|raw| raw.text().to_owned()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(policy(r#"{"peers":[]}"#), None);
+    assert_eq!(policy(r#"{"peers":[],"policy":null}"#), None);
+    assert_eq!(policy(r#"{"peers":[],"policy":{ }}"#), Some("{ }".into()));
+    for broken in [r#"{"peers":[],"policy":[]}"#, r#"{"peers":[],"policy":"x"}"#] {
+        let failed = verdict::pull(&responded(200, broken));
+        assert!(matches!(failed, verdict::Fetched::Failed(_)), "{broken}");
+    }
+}
