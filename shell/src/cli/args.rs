@@ -59,6 +59,20 @@ pub(super) enum Command {
         #[command(subcommand)]
         part: Option<StatePart>,
     },
+    /// Read and write the reports of this node
+    Report {
+        #[command(subcommand)]
+        part: ReportPart,
+    },
+    /// Read the secrets of this node
+    Secret {
+        #[command(subcommand)]
+        part: SecretPart,
+    },
+    /// List the rules of the network policy that is in force
+    Policies,
+    /// List the other nodes of the mesh
+    Peers,
     /// Check or show the configuration
     Config {
         #[command(subcommand)]
@@ -74,6 +88,48 @@ pub(super) enum StatePart {
     Metadata { key: Option<String> },
     /// All data entries, or one
     Data { key: Option<String> },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ReportPart {
+    /// List the keys with their versions
+    List,
+    /// Print the payload of one
+    Get { key: String },
+    /// Write one, which is sent on to the control plane
+    Put(PutReport),
+    /// Delete one, here and at the control plane
+    Delete { key: String },
+}
+
+#[derive(Args, Debug)]
+pub(super) struct PutReport {
+    pub(super) key: String,
+    /// Media type of the payload
+    #[arg(long, value_name = "TYPE", default_value = "application/json")]
+    pub(super) content_type: String,
+    /// Payload, as JSON [default: standard input]
+    #[arg(long, value_name = "JSON", conflicts_with = "file")]
+    pub(super) payload: Option<String>,
+    /// File of the payload, as JSON; - is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
+    /// Write only over this version; 0 only where there is none
+    #[arg(long, value_name = "VERSION", allow_negative_numbers = true)]
+    pub(super) if_match: Option<i64>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SecretPart {
+    /// List the keys with their versions
+    List,
+    /// Print the value of one, and nothing else
+    Get {
+        key: String,
+        /// Version of the value [default: the current one]
+        #[arg(long)]
+        version: Option<u64>,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,11 +2,15 @@
 //!
 //! Specification: `decisions.md` sections 3 and 8 (exit codes, JSON output).
 
+mod answer;
 mod args;
 mod config;
 mod daemon;
 mod exit;
+mod network;
 mod read;
+mod report;
+mod secret;
 mod socket;
 mod status;
 
@@ -30,6 +34,10 @@ pub fn main() -> Code {
         Command::Register => daemon::register(&arguments.global),
         Command::Status { wait } => status::status(&arguments.global, *wait),
         Command::State { part } => read::state(&arguments.global, part.as_ref()),
+        Command::Report { part } => report::report(&arguments.global, part),
+        Command::Secret { part } => secret::secret(&arguments.global, part),
+        Command::Policies => network::policies(&arguments.global),
+        Command::Peers => network::peers(&arguments.global),
         Command::Config { part } => config::config(&arguments.global, part),
         Command::Version => say(concat!("meshward ", env!("CARGO_PKG_VERSION"), "\n")),
     };

@@ -4,15 +4,16 @@ use std::fmt::Write as _;
 
 use meshward_core::wire::{
     http::percent_encode,
-    json,
-    local::{DataEntry, LocalError, Metadatum, StateSummary},
+    json::{self, Raw},
+    local::{DataEntry, Metadatum, StateSummary},
 };
 
 use super::{
-    Code, Failed, Outcome,
-    args::{Global, Output, StatePart},
-    config, say,
-    socket::{self, Answer},
+    Outcome,
+    answer::{ask, print},
+    args::{Global, StatePart},
+    say,
+    socket::Question,
 };
 
 pub(super) fn state(global: &Global, part: Option<&StatePart>) -> Outcome {
@@ -27,49 +28,24 @@ pub(super) fn state(global: &Global, part: Option<&StatePart>) -> Outcome {
             format!("/v1/state/data/{}", percent_encode(key))
         }
     };
-    let answer = socket::get(&config::socket(global)?, &path)?;
-    if answer.status != 200 {
-        return Err(Failed::new(Code::Failed, refusal(&answer)));
-    }
-    match global.output {
-        Output::Json => say(&String::from_utf8_lossy(&answer.body)),
-        Output::Text => say(&text(part, &answer)?),
-    }
-}
-
-fn refusal(answer: &Answer) -> String {
-    match json::decode_tolerant::<LocalError>(&answer.body) {
-        Ok(told) => told.error,
-        Err(_) => format!("the agent answered {}", answer.status),
-    }
-}
-
-/// What a person wants to read of the answer.
-fn text(part: Option<&StatePart>, answer: &Answer) -> Result<String, Failed> {
-    let odd = |fault: json::Fault| {
-        Failed::new(Code::Failed, format!("the agent's answer is unusable: {fault}"))
-    };
+    let answer = ask(global, Question::get(path))?;
     match part {
-        None => {
-            json::decode_tolerant(&answer.body).map(|summary| summarized(&summary)).map_err(odd)
-        }
+        None => print(global, &answer, summarized),
         Some(StatePart::Metadata { key: Some(_) }) => {
-            json::decode_tolerant::<Metadatum>(&answer.body)
-                .map(|found| found.value + "\n")
-                .map_err(odd)
+            print(global, &answer, |found: &Metadatum| found.value.clone() + "\n")
         }
         Some(StatePart::Data { key: Some(_) }) => {
-            json::decode_tolerant::<DataEntry>(&answer.body).map(|found| value(&found)).map_err(odd)
+            print(global, &answer, |entry: &DataEntry| payload_text(&entry.payload))
         }
         Some(StatePart::Metadata { key: None } | StatePart::Data { key: None }) => {
-            Ok(String::from_utf8_lossy(&answer.body).into_owned())
+            say(&String::from_utf8_lossy(&answer.body))
         }
     }
 }
 
 /// A payload that is a text is printed as that text.
-fn value(entry: &DataEntry) -> String {
-    let payload = entry.payload.text();
+pub(super) fn payload_text(payload: &Raw) -> String {
+    let payload = payload.text();
     json::decode_tolerant::<String>(payload.as_bytes()).unwrap_or_else(|_| payload.to_owned())
         + "\n"
 }

@@ -11,7 +11,8 @@ use meshward_core::wire::{json, local::Status};
 use super::{
     Code, Failed, Outcome,
     args::{Global, Output},
-    config, say, socket,
+    config, say,
+    socket::{self, Question},
 };
 
 /// How often a waiting status asks again.
@@ -21,7 +22,7 @@ pub(super) fn status(global: &Global, wait: Option<Duration>) -> Outcome {
     let path = config::socket(global)?;
     let until = Instant::now() + wait.unwrap_or_default();
     loop {
-        let asked = socket::get(&path, "/v1/status").and_then(|answer| {
+        let asked = socket::ask(&path, Question::get("/v1/status".to_owned())).and_then(|answer| {
             let status = json::decode_tolerant::<Status>(&answer.body);
             let status = status
                 .map_err(|fault| Failed::new(Code::Failed, format!("unusable answer: {fault}")))?;

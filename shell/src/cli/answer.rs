@@ -1,0 +1,83 @@
+//! What the agent answered, as a command needs it.
+
+use meshward_core::wire::{
+    json,
+    local::{KeySummary, LocalError},
+};
+use serde::de::DeserializeOwned;
+
+use super::{
+    Code, Failed, Outcome,
+    args::{Global, Output},
+    config, say,
+    socket::{self, Answer, Question},
+};
+
+/// Asks the agent; any answer but a success fails the command with the agent's own words.
+pub(super) fn ask(global: &Global, question: Question) -> Result<Answer, Failed> {
+    let answer = socket::ask(&config::socket(global)?, question)?;
+    match answer.status {
+        200..=299 => Ok(answer),
+        status => {
+            let told = json::decode_tolerant::<LocalError>(&answer.body);
+            let text =
+                told.map_or_else(|_| format!("the agent answered {status}"), |told| told.error);
+            Err(Failed::new(Code::Failed, text))
+        }
+    }
+}
+
+/// Prints an answer as it came, or as a person wants to read it.
+pub(super) fn print<T: DeserializeOwned>(
+    global: &Global,
+    answer: &Answer,
+    text: impl FnOnce(&T) -> String,
+) -> Outcome {
+    match global.output {
+        Output::Json => say(&String::from_utf8_lossy(&answer.body)),
+        Output::Text => say(&text(&decoded(answer)?)),
+    }
+}
+
+/// Reads an answer as what its route is documented to give.
+pub(super) fn decoded<T: DeserializeOwned>(answer: &Answer) -> Result<T, Failed> {
+    json::decode_tolerant(&answer.body).map_err(|fault| {
+        Failed::new(Code::Failed, format!("the agent's answer is unusable: {fault}"))
+    })
+}
+
+/// Lists the keys of reports or secrets, each on a line.
+pub(super) fn list(global: &Global, route: &str) -> Outcome {
+    let line = |row: &KeySummary| format!("{} (version {})\n", row.key, row.version);
+    let answer = ask(global, Question::get(route.to_owned()))?;
+    print(global, &answer, |rows: &Vec<KeySummary>| rows.iter().map(line).collect())
+}
+
+/// Rows below their headings, in columns as wide as their widest text.
+pub(super) fn table<const N: usize>(headings: [&str; N], rows: Vec<[String; N]>) -> String {
+    let rows: Vec<[String; N]> = [headings.map(str::to_owned)].into_iter().chain(rows).collect();
+    let mut widths = [0; N];
+    for row in &rows {
+        for (width, text) in widths.iter_mut().zip(row) {
+            *width = text.chars().count().max(*width);
+        }
+    }
+    let line = |row: &[String; N]| {
+        let cells: Vec<String> =
+            row.iter().zip(widths).map(|(text, width)| format!("{text:<width$}")).collect();
+        cells.join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_text_and_lines_have_no_trailing_space() {
+        let rows = vec![["a".into(), "wide".into()], ["longer".into(), String::new()]];
+        assert_eq!(table(["ONE", "TWO"], rows), "ONE     TWO\na       wide\nlonger\n");
+        assert_eq!(table(["ONE", "TWO"], Vec::new()), "ONE  TWO\n");
+    }
+}

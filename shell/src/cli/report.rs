@@ -1,0 +1,94 @@
+//! `report list`, `report get`, `report put`, `report delete`.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+};
+
+use meshward_core::{
+    agent::local::REPORT_BODY_MAX,
+    wire::{
+        http::percent_encode,
+        json::{self, Raw},
+        local::DataEntry as ReportEntry,
+    },
+};
+
+use super::{
+    Code, Failed, Outcome,
+    answer::{ask, decoded, list, print},
+    args::{Global, Output, PutReport, ReportPart},
+    read::payload_text,
+    say,
+    socket::Question,
+};
+
+const ROUTE: &str = "/v1/state/report";
+
+pub(super) fn report(global: &Global, part: &ReportPart) -> Outcome {
+    match part {
+        ReportPart::List => list(global, ROUTE),
+        ReportPart::Get { key } => {
+            let answer = ask(global, Question::get(path(key)))?;
+            print(global, &answer, |entry: &ReportEntry| payload_text(&entry.payload))
+        }
+        ReportPart::Put(put) => store(global, put),
+        ReportPart::Delete { key } => {
+            ask(global, Question::delete(path(key)))?;
+            match global.output {
+                Output::Json => Ok(Code::Done),
+                Output::Text => say(&format!("report {key} deleted\n")),
+            }
+        }
+    }
+}
+
+fn path(key: &str) -> String {
+    format!("{ROUTE}/{}", percent_encode(key))
+}
+
+fn store(global: &Global, put: &PutReport) -> Outcome {
+    let payload = payload(put)?;
+    let content_type = String::from_utf8_lossy(&json::encode(&put.content_type)).into_owned();
+    // The agent judges the payload as it was given, so it goes on as it is.
+    let body = format!("{{\"content_type\":{content_type},\"payload\":{}}}", payload.text());
+    let mut question = Question::put(path(&put.key), body.into_bytes());
+    question.if_match = put.if_match;
+    let answer = ask(global, question)?;
+    match global.output {
+        Output::Json => say(&String::from_utf8_lossy(&answer.body)),
+        Output::Text => {
+            let entry: ReportEntry = decoded(&answer)?;
+            say(&format!("report {} written, version {}\n", entry.key, entry.version))
+        }
+    }
+}
+
+/// The payload from the argument, a file, or standard input.
+fn payload(put: &PutReport) -> Result<Raw, Failed> {
+    let text = match (&put.payload, &put.file) {
+        (Some(text), _) => text.clone(),
+        (None, Some(file)) if file != Path::new("-") => {
+            let open = File::open(file).and_then(read);
+            open.map_err(|error| unreadable(&file.display().to_string(), &error))?
+        }
+        (None, _) => {
+            read(io::stdin().lock()).map_err(|error| unreadable("standard input", &error))?
+        }
+    };
+    Raw::parse(text.trim()).ok_or_else(|| {
+        Failed::new(Code::Failed, "the payload is not JSON: quote a text, as in '\"ready\"'")
+    })
+}
+
+/// Reads no more than a request may hold.
+fn read(source: impl io::Read) -> io::Result<String> {
+    let mut text = String::new();
+    source.take(REPORT_BODY_MAX as u64).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn unreadable(place: &str, error: &io::Error) -> Failed {
+    Failed::new(Code::Failed, format!("the payload cannot be read from {place}: {error}"))
+}
