@@ -133,6 +133,22 @@ pub struct ActionParameter {
     pub description: String,
 }
 
+/// `GET /readyz`, where JSON is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    pub ready: bool,
+    pub reason: String,
+    /// In the order in which they are looked at, up to the first that is not ready.
+    pub parts: Vec<ReadyPart>,
+}
+
+/// One thing that has to be well for a node to be useful.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadyPart {
+    pub part: String,
+    pub ready: bool,
+}
+
 /// The body of every refusal of the local API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocalError {

@@ -282,6 +282,53 @@ fn health_is_ok_while_the_process_lives_and_ready_tells_the_first_unmet_conditio
 }
 
 #[test]
+fn readiness_is_told_in_json_where_that_is_asked_for() {
+    let refused = Standing::Admitted.refused(start().mono);
+    let registration = r#"{"part":"registration","ready":"#;
+    let identity = r#"{"part":"identity","ready":"#;
+    let rows = [
+        (
+            Readiness::of(false, Standing::Admitted),
+            503,
+            format!(
+                r#"{{"ready":false,"reason":"not ready: registration pending","parts":[{registration}false}}]}}"#
+            ),
+        ),
+        (
+            Readiness::of(true, refused),
+            503,
+            format!(
+                r#"{{"ready":false,"reason":"not ready: identity refused","parts":[{registration}true}},{identity}false}}]}}"#
+            ),
+        ),
+        (
+            Readiness::of(true, Standing::Admitted),
+            200,
+            format!(
+                r#"{{"ready":true,"reason":"ok","parts":[{registration}true}},{identity}true}}]}}"#
+            ),
+        ),
+    ];
+    let ask = |readiness, path: &str, accept| {
+        let headers = Headers::new().with("accept", accept);
+        let (path, body) = (path.to_owned(), Body::EMPTY);
+        health(readiness, &Request { method: Method::Get, path, query: None, headers, body })
+    };
+    for (readiness, status, body) in rows {
+        for accept in ["application/json", "text/html, Application/JSON;q=0.9"] {
+            let response = ask(readiness, "/readyz", accept);
+            assert_eq!((response.status, text(&response)), (status, format!("{body}\n")));
+            assert_eq!(response.headers.first("content-type"), Some("application/json"));
+        }
+        for accept in ["*/*", "application/jsonl", "text/plain"] {
+            let response = ask(readiness, "/readyz", accept);
+            assert_eq!(response.headers.first("content-type"), Some("text/plain; charset=utf-8"));
+        }
+        assert_eq!(text(&ask(readiness, "/healthz", "application/json")), "ok\n");
+    }
+}
+
+#[test]
 fn the_health_listener_knows_two_routes_and_two_methods() {
     let ask = |method, path| probe(Readiness::Ready, method, path);
     for path in ["/", "/v1/state", "/v1/status", "/healthz/"] {

@@ -4,24 +4,46 @@
 
 use crate::{
     agent::readiness::Readiness,
-    wire::http::{Method, Request, Response},
+    wire::{
+        http::{Headers, Method, Request, Response},
+        json,
+        local::Ready,
+    },
 };
 
 /// Answers one request to the health listener.
 pub fn health(readiness: Readiness, request: &Request) -> Response {
-    let known = matches!(request.path.as_str(), "/healthz" | "/readyz");
-    match (known, request.method) {
-        (false, _) => line(404, "not found"),
-        (true, Method::Get | Method::Head)
-            if request.path == "/healthz" || readiness.is_ready() =>
-        {
-            line(200, "ok")
-        }
-        (true, Method::Get | Method::Head) => line(503, readiness.as_str()),
-        (true, Method::Post | Method::Put | Method::Delete | Method::Other) => {
+    let answer = match request.path.as_str() {
+        "/healthz" => line(200, "ok"),
+        "/readyz" if wants_json(&request.headers) => told(readiness),
+        "/readyz" => line(status(readiness), readiness.as_str()),
+        _ => return line(404, "not found"),
+    };
+    match request.method {
+        Method::Get | Method::Head => answer,
+        Method::Post | Method::Put | Method::Delete | Method::Other => {
             line(405, "method not allowed").with("allow", "GET, HEAD")
         }
     }
+}
+
+const fn status(readiness: Readiness) -> u16 {
+    if readiness.is_ready() { 200 } else { 503 }
+}
+
+fn wants_json(headers: &Headers) -> bool {
+    let types = headers.all("accept").flat_map(|accept| accept.split(','));
+    let mut named = types.filter_map(|kind| kind.split(';').next());
+    named.any(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+fn told(readiness: Readiness) -> Response {
+    let ready = Ready {
+        ready: readiness.is_ready(),
+        reason: readiness.as_str().into(),
+        parts: readiness.parts().collect(),
+    };
+    Response::json(status(readiness), json::encode(&ready))
 }
 
 fn line(status: u16, text: &str) -> Response {
