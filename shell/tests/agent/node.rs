@@ -46,6 +46,20 @@ impl Node {
         node
     }
 
+    /// Writes a file that only its owner may read.
+    pub(crate) fn closed(&self, name: &str, content: &str) {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::write(self.path(name), content).unwrap();
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    /// Puts one text of the configuration in the place of another.
+    pub(crate) fn amend(&self, from: &str, to: &str) {
+        let before = fs::read_to_string(self.path("config.toml")).unwrap();
+        assert!(before.contains(from), "{from} in {before}");
+        fs::write(self.path("config.toml"), before.replace(from, to)).unwrap();
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
@@ -97,6 +111,10 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
