@@ -9,15 +9,17 @@ use super::standing::Standing;
 pub enum Readiness {
     RegistrationPending,
     IdentityRefused,
+    SubsystemStopped,
     Ready,
 }
 
 impl Readiness {
-    pub const fn of(registered: bool, standing: Standing) -> Self {
-        match (registered, standing) {
-            (false, _) => Self::RegistrationPending,
-            (true, Standing::Refused { .. }) => Self::IdentityRefused,
-            (true, Standing::Admitted) => Self::Ready,
+    pub const fn of(registered: bool, standing: Standing, broken: bool) -> Self {
+        match (registered, standing, broken) {
+            (false, _, _) => Self::RegistrationPending,
+            (true, Standing::Refused { .. }, _) => Self::IdentityRefused,
+            (true, Standing::Admitted, true) => Self::SubsystemStopped,
+            (true, Standing::Admitted, false) => Self::Ready,
         }
     }
 
@@ -30,6 +32,7 @@ impl Readiness {
         match self {
             Self::RegistrationPending => "not ready: registration pending",
             Self::IdentityRefused => "not ready: identity refused",
+            Self::SubsystemStopped => "not ready: subsystem stopped",
             Self::Ready => "ok",
         }
     }

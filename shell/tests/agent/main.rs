@@ -8,4 +8,5 @@ mod exits;
 mod local;
 mod node;
 mod secrets;
+mod tcp;
 mod work;
