@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use meshward_core::agent::{ActionSettings, Exit, Purpose, Settings};
+use meshward_core::agent::{ActionSettings, Exit, Purpose, Settings, TcpSettings};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tracing::info;
@@ -10,10 +10,13 @@ use tracing::info;
 use crate::{
     actions,
     client::{Client, ClientError, ClientSettings},
-    config::Config,
+    config::{Config, LocalApi},
     drive::{self, INBOX_MAX, Inbox},
     image,
-    local::{self, ASKED_MAX, Addresses, ListenError, Listeners},
+    local::{
+        self, ASKED_MAX, Addresses, Inlet, ListenError, Listeners,
+        token::{self, TokenError},
+    },
     perform::Performer,
     registration::RegistrationSources,
     store::{Store, StoreError},
@@ -31,6 +34,8 @@ pub enum StartError {
     Client(#[from] ClientError),
     #[error(transparent)]
     Listen(#[from] ListenError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
     #[error("the running image cannot be read for its checksum")]
     Image(#[source] std::io::Error),
 }
@@ -49,7 +54,10 @@ pub async fn run(
     let (facts_in, facts) = mpsc::channel(INBOX_MAX);
     let (asked_in, asked) = mpsc::channel(ASKED_MAX);
     let listeners = match purpose {
-        Purpose::Run => local::listen(&addresses(config), asked_in).await?,
+        Purpose::Run => {
+            let inlet = Inlet { asked: asked_in, facts: facts_in.clone() };
+            local::listen(&addresses(config), &inlet).await?
+        }
         Purpose::Register => Listeners::none(),
     };
     info!(version = VERSION, control_plane = config.control_plane.url, "starting");
@@ -70,6 +78,10 @@ fn settings(config: &Config, purpose: Purpose) -> Result<Settings, StartError> {
         header_prefix: config.control_plane.header_prefix.clone(),
         debounce_period: config.local_api.debounce_period,
         secret_auth_enabled: config.local_api.secret_auth_enabled,
+        tcp: match purpose {
+            Purpose::Run => tcp(&config.local_api)?,
+            Purpose::Register => None,
+        },
         binary_checksum: image::checksum().map_err(StartError::Image)?,
         binary_version: VERSION.to_owned(),
         actions: ActionSettings {
@@ -80,6 +92,13 @@ fn settings(config: &Config, purpose: Purpose) -> Result<Settings, StartError> {
             builtins: actions::BUILTINS.iter().map(|&name| name.to_owned()).collect(),
         },
     })
+}
+
+/// Who may ask by TCP, where that is wanted.
+fn tcp(local: &LocalApi) -> Result<Option<TcpSettings>, TokenError> {
+    let file = local.http_token_file.as_deref().filter(|_| local.http_enabled);
+    let host = local.http_listen.host().to_owned();
+    file.map(|file| Ok(TcpSettings::new(&token::read(file)?, host))).transpose()
 }
 
 fn client_settings(config: &Config) -> ClientSettings {
@@ -95,6 +114,7 @@ fn addresses(config: &Config) -> Addresses {
     Addresses {
         socket: config.local_api.socket_path.clone(),
         secret_group: config.local_api.secret_auth_enabled.then(|| local::SECRET_GROUP.to_owned()),
+        tcp: config.local_api.http_enabled.then(|| config.local_api.http_listen.clone()),
         health: config.health.enabled.then(|| config.health.listen.clone()),
     }
 }

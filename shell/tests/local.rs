@@ -16,7 +16,7 @@ use meshward_core::{
 };
 use meshward_shell::{
     config::ListenAddress,
-    local::{self, Addresses, Asked, ListenError, Listeners},
+    local::{self, Addresses, Asked, Inlet, ListenError, Listeners},
 };
 use tempfile::TempDir;
 use tokio::{
@@ -28,7 +28,7 @@ use tokio::{
 const LONG: Duration = Duration::from_secs(30);
 
 /// A core that answers each request with what it saw.
-fn core(answer: fn(&Asked) -> Response) -> mpsc::Sender<Asked> {
+fn core(answer: fn(&Asked) -> Response) -> Inlet {
     let (sender, mut inbox) = mpsc::channel::<Asked>(4);
     tokio::spawn(async move {
         while let Some(asked) = inbox.recv().await {
@@ -37,7 +37,12 @@ fn core(answer: fn(&Asked) -> Response) -> mpsc::Sender<Asked> {
             drop(asked.reply.send(response));
         }
     });
-    sender
+    inlet(sender)
+}
+
+/// Requests go here, and whatever else there is to tell goes nowhere.
+fn inlet(asked: mpsc::Sender<Asked>) -> Inlet {
+    Inlet { asked, facts: mpsc::channel(1).0 }
 }
 
 fn echo(asked: &Asked) -> Response {
@@ -66,11 +71,11 @@ const fn door(door: Door) -> &'static str {
 fn place() -> (TempDir, Addresses) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("run/api.sock");
-    (folder, Addresses { socket, secret_group: None, health: None })
+    (folder, Addresses { socket, secret_group: None, tcp: None, health: None })
 }
 
 async fn open(place: &Addresses) -> Result<Listeners, ListenError> {
-    local::listen(place, core(echo)).await
+    local::listen(place, &core(echo)).await
 }
 
 async fn refused(place: &Addresses) -> ListenError {
@@ -78,14 +83,11 @@ async fn refused(place: &Addresses) -> ListenError {
 }
 
 /// Opens a health listener, and a socket that nobody uses.
-async fn health(
-    listen: &str,
-    asked: mpsc::Sender<Asked>,
-) -> Result<(TempDir, Listeners), ListenError> {
+async fn health(listen: &str, to: Inlet) -> Result<(TempDir, Listeners), ListenError> {
     let (folder, place) = place();
     let place = Addresses { health: ListenAddress::parse(listen), ..place };
     assert!(place.health.is_some(), "{listen}");
-    Ok((folder, local::listen(&place, asked).await?))
+    Ok((folder, local::listen(&place, &to).await?))
 }
 
 async fn health_echo() -> (TempDir, Listeners, SocketAddr) {
@@ -158,13 +160,13 @@ async fn a_body_over_the_cap_is_told_to_the_core_as_oversized() {
 async fn a_core_that_has_ended_is_told_as_busy() {
     let (sender, inbox) = mpsc::channel(1);
     drop(inbox);
-    let (_folder, listeners) = health("127.0.0.1:0", sender.clone()).await.unwrap();
+    let (_folder, listeners) = health("127.0.0.1:0", inlet(sender.clone()).clone()).await.unwrap();
     let address = listeners.health().unwrap();
     let request = b"GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
     let answer = over_tcp(address, request).await;
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.ends_with("agent busy\n"), "{answer}");
     let (_folder, place) = place();
-    let _listeners = local::listen(&place, sender).await.unwrap();
+    let _listeners = local::listen(&place, &inlet(sender)).await.unwrap();
     let answer = over_socket(&place.socket, request).await;
     assert!(answer.contains("application/json"), "{answer}");
     assert!(answer.ends_with("{\"error\":\"agent busy\"}\n"), "{answer}");
@@ -235,7 +237,7 @@ fn resident() -> u64 {
 async fn clients_that_read_nothing_share_a_bounded_memory() {
     let (_folder, place) = place();
     let large = |_: &Asked| Response { body: vec![b'x'; 1 << 20], ..Response::empty(200) };
-    let _listeners = local::listen(&place, core(large)).await.unwrap();
+    let _listeners = local::listen(&place, &core(large)).await.unwrap();
     let before = resident();
     let mut silent = Vec::new();
     for _ in 0..400 {
@@ -304,7 +306,8 @@ async fn what_is_no_socket_is_left_alone() {
 #[tokio::test]
 async fn a_path_that_no_socket_can_have_is_refused() {
     for path in ["/".into(), format!("/tmp/{}/api.sock", "x".repeat(100))] {
-        let place = Addresses { socket: PathBuf::from(path), secret_group: None, health: None };
+        let place =
+            Addresses { socket: PathBuf::from(path), secret_group: None, tcp: None, health: None };
         assert!(matches!(refused(&place).await, ListenError::SocketPath(_)));
     }
 }
@@ -336,7 +339,7 @@ async fn nobody_else_can_reach_the_socket_while_it_is_made() {
 #[tokio::test]
 async fn a_stop_lets_a_request_end_and_an_idle_connection_does_not_hold_it_up() {
     let (sender, mut inbox) = mpsc::channel::<Asked>(1);
-    let (_folder, listeners) = health("127.0.0.1:0", sender).await.unwrap();
+    let (_folder, listeners) = health("127.0.0.1:0", inlet(sender)).await.unwrap();
     let address = listeners.health().unwrap();
     let idle = TcpStream::connect(address).await.unwrap();
     let asking = tokio::spawn(over_tcp(address, b"GET /x HTTP/1.1\r\nhost: h\r\n\r\n"));

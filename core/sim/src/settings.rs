@@ -25,6 +25,7 @@ pub(crate) fn agent() -> Settings {
         header_prefix: "X-Service".into(),
         debounce_period: Duration::from_secs(5),
         secret_auth_enabled: false,
+        tcp: None,
         binary_checksum: Checksum::from_bytes([7; 32]),
         binary_version: "0.1.0".to_owned(),
         actions: ActionSettings {

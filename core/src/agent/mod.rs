@@ -30,7 +30,7 @@ use core::time::Duration;
 pub use facts::{
     ActionSettings, Answer, Caller, Captured, Cause, Door, Effect, Ending, Exit, Failure, Gathered,
     Input, Lost, Memory, Order, OrderKind, Peer, Purpose, Run, Settings, StagedFile, Stored,
-    TokenFile, TokenSources, Unprepared,
+    TcpSettings, TokenFile, TokenSources, Unprepared,
 };
 pub use notice::{Level, Notice};
 
@@ -74,6 +74,8 @@ pub struct Agent {
     /// The calls under way, by the question each asks.
     asked: BTreeMap<CallId, Question>,
     last_call: CallId,
+    /// A part of the process has ended by itself.
+    broken: bool,
     life: Life,
 }
 
@@ -108,7 +110,7 @@ impl Agent {
 
     /// Whether the process is useful, with the first reason why it is not.
     pub const fn readiness(&self) -> Readiness {
-        Readiness::of(self.identity.is_some(), self.standing)
+        Readiness::of(self.identity.is_some(), self.standing, self.broken)
     }
 
     /// Who this node is, once registered.

@@ -5,32 +5,39 @@
 use super::standing::Standing;
 use crate::wire::local::ReadyPart;
 
-/// What has to be well for a node to be useful, by the reason that is told when it is not.
-const PARTS: [(Readiness, &str); 2] =
-    [(Readiness::RegistrationPending, "registration"), (Readiness::IdentityRefused, "identity")];
-
 /// The reasons in the order in which the first unmet one is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
     RegistrationPending,
     IdentityRefused,
+    SubsystemStopped,
     Ready,
 }
 
 impl Readiness {
-    pub const fn of(registered: bool, standing: Standing) -> Self {
-        match (registered, standing) {
-            (false, _) => Self::RegistrationPending,
-            (true, Standing::Refused { .. }) => Self::IdentityRefused,
-            (true, Standing::Admitted) => Self::Ready,
+    pub const fn of(registered: bool, standing: Standing, broken: bool) -> Self {
+        match (registered, standing, broken) {
+            (false, _, _) => Self::RegistrationPending,
+            (true, Standing::Refused { .. }, _) => Self::IdentityRefused,
+            (true, Standing::Admitted, true) => Self::SubsystemStopped,
+            (true, Standing::Admitted, false) => Self::Ready,
         }
     }
 
     /// The parts that were looked at, in order, up to the first that is not ready.
     pub fn parts(self) -> impl Iterator<Item = ReadyPart> {
-        let unmet = PARTS.iter().position(|(reason, _)| *reason == self);
-        let seen = PARTS.iter().take(unmet.map_or(PARTS.len(), |unmet| unmet + 1));
-        seen.map(move |(reason, part)| ReadyPart { part: (*part).into(), ready: *reason != self })
+        let order = [
+            (Self::RegistrationPending, "registration"),
+            (Self::IdentityRefused, "identity"),
+            (Self::SubsystemStopped, "subsystems"),
+        ];
+        let looked_at = match self {
+            Self::RegistrationPending => 1,
+            Self::IdentityRefused => 2,
+            Self::SubsystemStopped | Self::Ready => 3,
+        };
+        let parts = order.into_iter().take(looked_at);
+        parts.map(move |(reason, part)| ReadyPart { part: part.into(), ready: reason != self })
     }
 
     pub const fn is_ready(self) -> bool {
@@ -42,6 +49,7 @@ impl Readiness {
         match self {
             Self::RegistrationPending => "not ready: registration pending",
             Self::IdentityRefused => "not ready: identity refused",
+            Self::SubsystemStopped => "not ready: subsystem stopped",
             Self::Ready => "ok",
         }
     }

@@ -6,11 +6,12 @@
 //!
 //! Specification: none; the routes under `/test/` are the fixture's own.
 
-use core::net::{Ipv4Addr, Ipv6Addr};
-
 use thiserror::Error;
 
-use crate::wire::http::{Headers, Method};
+use crate::wire::{
+    host,
+    http::{Headers, Method},
+};
 
 /// Why a request may not change the fixture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -23,9 +24,6 @@ pub enum Refusal {
     Origin,
 }
 
-/// Domains that nobody can register, and that private networks use.
-const LOCAL: [&str; 4] = ["internal", "local", "localhost", "test"];
-
 /// Lets a request to a route under `/test/` through; one that only looks always passes.
 ///
 /// The name that the fixture was told to listen on, `own`, is its operator's choice.
@@ -34,8 +32,7 @@ pub fn admit(method: Method, own: &str, headers: &Headers) -> Result<(), Refusal
         return Ok(());
     }
     let host = headers.first("host").unwrap_or_default();
-    let is_own = !own.is_empty() && name(host).eq_ignore_ascii_case(own);
-    if !host.is_empty() && !is_own && !is_here(name(host)) {
+    if !host::is_here(host, own) {
         return Err(Refusal::Host);
     }
     let same = |origin: &str| {
@@ -43,25 +40,4 @@ pub fn admit(method: Method, own: &str, headers: &Headers) -> Result<(), Refusal
         authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
     };
     if headers.all("origin").all(same) { Ok(()) } else { Err(Refusal::Origin) }
-}
-
-/// The host without its port.
-fn name(host: &str) -> &str {
-    if host.starts_with('[') {
-        return host.split_inclusive(']').next().unwrap_or(host);
-    }
-    host.rsplit_once(':').map_or(host, |(name, _)| name)
-}
-
-/// Whether no site of the Internet can have this name.
-fn is_here(name: &str) -> bool {
-    let literal = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    match literal {
-        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
-        None => {
-            let domain = name.rsplit_once('.').map(|(_, last)| last.to_ascii_lowercase());
-            let local = domain.is_none_or(|last| LOCAL.contains(&last.as_str()));
-            !name.is_empty() && (local || name.parse::<Ipv4Addr>().is_ok())
-        }
-    }
 }

@@ -14,6 +14,7 @@ pub mod faults;
 pub mod framing;
 pub mod grammar;
 pub mod heartbeat;
+pub mod host;
 pub mod http;
 pub mod identity;
 pub mod ingest;

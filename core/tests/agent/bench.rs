@@ -62,6 +62,7 @@ pub(crate) fn settings() -> Settings {
         header_prefix: "X-Service".into(),
         debounce_period: seconds(5),
         secret_auth_enabled: false,
+        tcp: None,
         binary_checksum: Checksum::from_bytes([7; 32]),
         binary_version: "1.2.3".into(),
         actions: actions(),

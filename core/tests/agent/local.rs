@@ -265,10 +265,11 @@ fn only_a_report_may_have_a_long_body() {
 fn health_is_ok_while_the_process_lives_and_ready_tells_the_first_unmet_condition() {
     let refused = Standing::Admitted.refused(start().mono);
     let rows = [
-        (Readiness::of(false, Standing::Admitted), 503, "not ready: registration pending\n"),
-        (Readiness::of(false, refused), 503, "not ready: registration pending\n"),
-        (Readiness::of(true, refused), 503, "not ready: identity refused\n"),
-        (Readiness::of(true, Standing::Admitted), 200, "ok\n"),
+        (Readiness::of(false, Standing::Admitted, true), 503, "not ready: registration pending\n"),
+        (Readiness::of(false, refused, false), 503, "not ready: registration pending\n"),
+        (Readiness::of(true, refused, true), 503, "not ready: identity refused\n"),
+        (Readiness::of(true, Standing::Admitted, true), 503, "not ready: subsystem stopped\n"),
+        (Readiness::of(true, Standing::Admitted, false), 200, "ok\n"),
     ];
     for (readiness, status, body) in rows {
         for method in READS {
@@ -286,26 +287,34 @@ fn readiness_is_told_in_json_where_that_is_asked_for() {
     let refused = Standing::Admitted.refused(start().mono);
     let registration = r#"{"part":"registration","ready":"#;
     let identity = r#"{"part":"identity","ready":"#;
+    let subsystems = r#"{"part":"subsystems","ready":"#;
     let rows = [
         (
-            Readiness::of(false, Standing::Admitted),
+            Readiness::of(true, Standing::Admitted, true),
+            503,
+            format!(
+                r#"{{"ready":false,"reason":"not ready: subsystem stopped","parts":[{registration}true}},{identity}true}},{subsystems}false}}]}}"#
+            ),
+        ),
+        (
+            Readiness::of(false, Standing::Admitted, false),
             503,
             format!(
                 r#"{{"ready":false,"reason":"not ready: registration pending","parts":[{registration}false}}]}}"#
             ),
         ),
         (
-            Readiness::of(true, refused),
+            Readiness::of(true, refused, false),
             503,
             format!(
                 r#"{{"ready":false,"reason":"not ready: identity refused","parts":[{registration}true}},{identity}false}}]}}"#
             ),
         ),
         (
-            Readiness::of(true, Standing::Admitted),
+            Readiness::of(true, Standing::Admitted, false),
             200,
             format!(
-                r#"{{"ready":true,"reason":"ok","parts":[{registration}true}},{identity}true}}]}}"#
+                r#"{{"ready":true,"reason":"ok","parts":[{registration}true}},{identity}true}},{subsystems}true}}]}}"#
             ),
         ),
     ];

@@ -19,6 +19,7 @@ mod rotation;
 mod secrets;
 #[path = "../support/mod.rs"]
 mod support;
+mod tcp;
 mod verdict;
 mod view;
 mod whole;

@@ -1,7 +1,7 @@
 //! The peers and the policy that a pull brings, through the whole agent.
 
 use meshward_core::{
-    agent::{Caller, Door, Effect, Input, StagedFile, verdict},
+    agent::{Caller, Door, Effect, Input, StagedFile, readiness::Readiness, verdict},
     ids::CallId,
     wire::http::{Body, Headers, Method, Request},
 };
@@ -50,9 +50,10 @@ fn an_order_that_this_node_cannot_carry_out_is_refused_by_name() {
 
 #[test]
 fn the_policy_of_an_answer_is_read_as_it_stands_and_a_broken_one_fails_the_pull() {
-    let policy = |body: &str| match verdict::pull(&responded(200, body)) {
-        verdict::Fetched::Got(pulled) => pulled.policy.map(|raw| raw.text().to_owned()),
-        other => panic!("{other:?}"),
+    let policy = |body: &str| {
+        let pulled = verdict::pull(&responded(200, body));
+        let verdict::Fetched::Got(pulled) = pulled else { panic!("{pulled:?}") };
+        pulled.policy.map(|raw| raw.text().to_owned())
     };
     assert_eq!(policy(r#"{"peers":[]}"#), None);
     assert_eq!(policy(r#"{"peers":[],"policy":null}"#), None);
@@ -60,5 +61,22 @@ fn the_policy_of_an_answer_is_read_as_it_stands_and_a_broken_one_fails_the_pull(
     for broken in [r#"{"peers":[],"policy":[]}"#, r#"{"peers":[],"policy":"x"}"#] {
         let failed = verdict::pull(&responded(200, broken));
         assert!(matches!(failed, verdict::Fetched::Failed(_)), "{broken}");
+    }
+}
+
+#[test]
+fn a_listener_that_ends_by_itself_is_told_and_costs_the_readiness() {
+    for (door, name) in [
+        (Door::Health, "health listener"),
+        (Door::Socket, "local socket"),
+        (Door::Tcp, "TCP listener of the local API"),
+    ] {
+        let (mut bench, _) = Bench::armed(StagedFile::Missing);
+        assert_eq!(bench.agent.readiness(), Readiness::Ready);
+        match bench.give(Input::Broke(door)).as_slice() {
+            [Effect::Tell(notice)] => assert!(notice.text.contains(name), "{notice}"),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(bench.agent.readiness(), Readiness::SubsystemStopped);
     }
 }

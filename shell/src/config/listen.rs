@@ -31,6 +31,14 @@ impl ListenAddress {
         }
     }
 
+    /// The name to listen on, where one is written; empty for an address.
+    pub fn host(&self) -> &str {
+        match self {
+            Self::Everywhere(_) | Self::At(_) => "",
+            Self::Named { host, .. } => host,
+        }
+    }
+
     /// Reads `:PORT`, `HOST:PORT` or `[IPV6]:PORT`.
     pub fn parse(text: &str) -> Option<Self> {
         let (host, port) = host_and_port(text)?;

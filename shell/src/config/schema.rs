@@ -217,7 +217,6 @@ const IDLE: &[&str] = &[
     "control_plane.sse_",
     "integrity.",
     "local_api.debounce_period",
-    "local_api.http_",
     "logs.",
     "metrics.",
     "nat.",

@@ -2,7 +2,7 @@
 //!
 //! Specification: "Health listener".
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
 use meshward_core::agent::Door;
 use tokio::net::TcpListener;
@@ -11,6 +11,7 @@ use tracing::info;
 use super::{
     ListenError,
     serve::{Crowded, Limits},
+    tcp::first_free,
 };
 use crate::config::ListenAddress;
 
@@ -26,18 +27,11 @@ pub(super) const LIMITS: Limits = Limits {
     keep_alive: false,
 };
 
-/// Opens the first address that can be opened.
 pub(super) async fn bind(address: &ListenAddress) -> Result<TcpListener, ListenError> {
-    let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for candidate in address.candidates() {
-        match TcpListener::bind(&candidate).await {
-            Ok(listener) => {
-                let address = listener.local_addr().map_or(candidate, |open| open.to_string());
-                info!(address, "health listener open");
-                return Ok(listener);
-            }
-            Err(error) => failed = error,
-        }
-    }
-    Err(ListenError::Health { address: address.to_string(), source: failed })
+    let listener = first_free(address)
+        .await
+        .map_err(|source| ListenError::Health { address: address.to_string(), source })?;
+    let open = listener.local_addr().map_or_else(|_| address.to_string(), |open| open.to_string());
+    info!(address = open, "health listener open");
+    Ok(listener)
 }

@@ -2,19 +2,21 @@
 //!
 //! Specification: "Local HTTP API" and "Health listener".
 
+mod error;
 mod health;
 mod peer;
 mod serve;
 mod socket;
 pub mod stall;
+mod tcp;
+pub mod token;
 
-use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use meshward_core::{
-    agent::Caller,
+    agent::{Caller, Input},
     wire::http::{Request, Response},
 };
-use thiserror::Error;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::JoinSet,
@@ -22,6 +24,7 @@ use tokio::{
 
 use crate::config::ListenAddress;
 
+pub use error::ListenError;
 /// The group whose members may read secrets where `local_api.secret_auth_enabled` is set.
 pub use peer::SECRET_GROUP;
 
@@ -42,26 +45,9 @@ pub struct Addresses {
     pub socket: PathBuf,
     /// The group whose members may read secrets, where that is asked of them.
     pub secret_group: Option<String>,
+    /// Where the local API is open by TCP as well.
+    pub tcp: Option<ListenAddress>,
     pub health: Option<ListenAddress>,
-}
-
-/// Why a listener did not open.
-#[derive(Debug, Error)]
-pub enum ListenError {
-    #[error(
-        "cannot listen on {address} (health.listen): free the port, or set health.listen to another address"
-    )]
-    Health { address: String, source: io::Error },
-    #[error("local_api.socket_path: cannot {doing} {}", .path.display())]
-    Socket { doing: &'static str, path: PathBuf, source: io::Error },
-    #[error("local_api.socket_path {} must be the path of a file, of at most {} bytes", .0.display(), socket::PATH_MAX)]
-    SocketPath(PathBuf),
-    #[error("{} is in the way of the local API and is no socket of this user: move it, or set local_api.socket_path", .0.display())]
-    NoSocket(PathBuf),
-    #[error("another program answers on the socket {}: stop it, or set local_api.socket_path", .0.display())]
-    SocketInUse(PathBuf),
-    #[error("another agent is just starting on the socket {}: try again, or set local_api.socket_path", .0.display())]
-    SocketContended(PathBuf),
 }
 
 /// The open listeners.
@@ -72,16 +58,23 @@ pub struct Listeners {
     /// Removed when it is dropped.
     socket: Option<socket::Name>,
     health: Option<SocketAddr>,
+    tcp: Option<SocketAddr>,
 }
 
 impl Listeners {
     pub fn none() -> Self {
-        Self { stop: watch::Sender::new(false), tasks: JoinSet::new(), socket: None, health: None }
+        let stop = watch::Sender::new(false);
+        Self { stop, tasks: JoinSet::new(), socket: None, health: None, tcp: None }
     }
 
     /// Where the health listener is, with the port that it was given.
     pub const fn health(&self) -> Option<SocketAddr> {
         self.health
+    }
+
+    /// Where the local API is by TCP, with the port that it was given.
+    pub const fn tcp(&self) -> Option<SocketAddr> {
+        self.tcp
     }
 
     /// Stops accepting, waits a while for open requests, and removes the socket.
@@ -91,24 +84,46 @@ impl Listeners {
         // What is still open then is cut when the tasks are dropped.
         let _ = tokio::time::timeout(patience, ended).await;
     }
+
+    /// Serves a listener; the core is told when it ends before it is stopped.
+    fn serve(&mut self, listener: impl serve::Accept, limits: serve::Limits, to: &Inlet) {
+        let (asked, facts) = (to.asked.clone(), to.facts.clone());
+        let stopped = self.stop.subscribe();
+        self.tasks.spawn(async move {
+            let mut served = JoinSet::new();
+            served.spawn(serve::listener(listener, limits, asked, stopped.clone()));
+            // It may have panicked.
+            let _ = served.join_next().await;
+            if !*stopped.borrow() {
+                let _ = facts.send(Input::Broke(limits.door)).await;
+            }
+        });
+    }
 }
 
-/// Opens the health listener, then the socket, and serves both.
-pub async fn listen(
-    addresses: &Addresses,
-    asked: mpsc::Sender<Asked>,
-) -> Result<Listeners, ListenError> {
+/// Where the listeners bring what they take in.
+#[derive(Clone, Debug)]
+pub struct Inlet {
+    pub asked: mpsc::Sender<Asked>,
+    pub facts: mpsc::Sender<Input>,
+}
+
+/// Opens the health listener, then the TCP listener, then the socket, and serves them.
+pub async fn listen(addresses: &Addresses, to: &Inlet) -> Result<Listeners, ListenError> {
     let mut listeners = Listeners::none();
     if let Some(address) = &addresses.health {
         let listener = health::bind(address).await?;
         listeners.health = listener.local_addr().ok();
-        let stopped = listeners.stop.subscribe();
-        listeners.tasks.spawn(serve::listener(listener, health::LIMITS, asked.clone(), stopped));
+        listeners.serve(listener, health::LIMITS, to);
+    }
+    if let Some(address) = &addresses.tcp {
+        let listener = tcp::bind(address).await?;
+        listeners.tcp = listener.local_addr().ok();
+        listeners.serve(listener, tcp::LIMITS, to);
     }
     let (listener, name) = socket::bind(&addresses.socket)?;
     listeners.socket = Some(name);
-    let stopped = listeners.stop.subscribe();
     let guarded = serve::Guarded { listener, secret_group: addresses.secret_group.clone() };
-    listeners.tasks.spawn(serve::listener(guarded, socket::LIMITS, asked, stopped));
+    listeners.serve(guarded, socket::LIMITS, to);
     Ok(listeners)
 }

@@ -7,7 +7,7 @@ use std::{
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::{
     Request as HttpRequest, Response as HttpResponse, StatusCode,
-    body::{Bytes, Incoming},
+    body::{Body as _, Bytes, Incoming},
     header::{HeaderName, HeaderValue},
     server::conn::http1,
     service::service_fn,
@@ -61,7 +61,7 @@ pub(super) enum Crowded {
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
 /// What connections come from.
-pub(super) trait Accept {
+pub(super) trait Accept: Send + Sync + 'static {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
     fn next(&self) -> impl Future<Output = io::Result<(Self::Stream, Option<Peer>)>> + Send;
@@ -100,6 +100,7 @@ pub(super) async fn listener(
 ) {
     let room = Arc::new(Semaphore::new(limits.connections_max));
     let answers = Arc::new(Semaphore::new(ANSWERS_MAX));
+    let bodies = Arc::new(Semaphore::new(BODIES_MAX));
     let mut connections = JoinSet::new();
     let mut oldest = Oldest::default();
     loop {
@@ -121,7 +122,8 @@ pub(super) async fn listener(
         match (accepted, place) {
             (Ok((stream, peer)), Ok(permit)) => {
                 let caller = Caller { door: limits.door, peer };
-                let desk = Desk { caller, asked: asked.clone(), answers: Arc::clone(&answers) };
+                let (answers, bodies) = (Arc::clone(&answers), Arc::clone(&bodies));
+                let desk = Desk { caller, asked: asked.clone(), answers, bodies };
                 let served = connection(stream, limits, desk, stopped.clone());
                 let handle = connections.spawn(async move {
                     served.await;
@@ -209,12 +211,18 @@ const HYPER_BUFFER_MIN: usize = 8192;
 /// that the agent is busy.
 const ANSWERS_MAX: usize = 64 << 20;
 
-/// Who asks over a connection, where the requests go, and the room that their answers share.
+/// How many bytes the bodies of one listener may hold that are being read or judged; for one beyond that the agent is
+/// busy.
+const BODIES_MAX: usize = 64 << 20;
+
+/// Who asks over a connection, where the requests go, and the room that
+/// their bodies and answers share.
 #[derive(Clone)]
 struct Desk {
     caller: Caller,
     asked: mpsc::Sender<Asked>,
     answers: Arc<Semaphore>,
+    bodies: Arc<Semaphore>,
 }
 
 /// The body of an answer, with the room that it takes until it has been sent.
@@ -258,8 +266,9 @@ async fn answer(
     limits: Limits,
     desk: Desk,
 ) -> HttpResponse<Full<Bytes>> {
-    let request = read(request, limits).await;
+    let reading = read(request, limits, &desk.bodies).await;
     let answered = async {
+        let (request, _room) = reading?;
         let mut response = ask(request, desk.caller, desk.asked).await?;
         let body = Content::take(&mut response);
         let bytes = u32::try_from(body.as_ref().len().min(ANSWERS_MAX)).unwrap_or(u32::MAX);
@@ -296,30 +305,34 @@ fn busy(door: Door) -> Response {
     }
 }
 
-async fn read(request: HttpRequest<Incoming>, limits: Limits) -> Request {
+/// Reads a request with the room that its body takes; `None` when there is no room.
+async fn read(
+    request: HttpRequest<Incoming>,
+    limits: Limits,
+    bodies: &Arc<Semaphore>,
+) -> Option<(Request, OwnedSemaphorePermit)> {
     let (head, body) = request.into_parts();
     let mut headers = Headers::new();
     for (name, value) in &head.headers {
-        headers.push(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
+        headers.push_bytes(name.as_str(), value.as_bytes());
     }
     let method = Method::parse(head.method.as_str());
     let length_max = match limits.door {
         Door::Health => HEALTH_BODY_MAX,
         Door::Socket | Door::Tcp => body_max(method, head.uri.path()),
     };
+    let told = body.size_hint().upper().and_then(|length| u32::try_from(length).ok());
+    let length = u32::try_from(length_max).unwrap_or(u32::MAX);
+    let room = told.map_or(length, |told| told.min(length));
+    let room = Arc::clone(bodies).try_acquire_many_owned(room).ok()?;
     let whole = Limited::new(body, length_max).collect();
     let body = match tokio::time::timeout(limits.body, whole).await {
         Ok(Ok(whole)) => Body::Whole(whole.to_bytes().into()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Body::Oversized,
         Ok(Err(_)) | Err(_) => Body::Unreadable,
     };
-    Request {
-        method,
-        path: head.uri.path().to_owned(),
-        query: head.uri.query().map(str::to_owned),
-        headers,
-        body,
-    }
+    let (path, query) = (head.uri.path().to_owned(), head.uri.query().map(str::to_owned));
+    Some((Request { method, path, query, headers, body }, room))
 }
 
 fn written(response: &Response, body: Bytes) -> HttpResponse<Full<Bytes>> {

@@ -14,7 +14,7 @@ use meshward_core::{
     agent::{Peer, local::gate},
     wire::http::Response,
 };
-use meshward_shell::local::{self, Addresses, Asked, Listeners};
+use meshward_shell::local::{self, Addresses, Asked, Inlet, Listeners};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -35,7 +35,7 @@ fn judge(asked: &Asked) -> Response {
 async fn open(group: &str) -> (TempDir, Addresses, Listeners) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("run/api.sock");
-    let place = Addresses { socket, secret_group: Some(group.to_owned()), health: None };
+    let place = Addresses { socket, secret_group: Some(group.to_owned()), tcp: None, health: None };
     let (sender, mut inbox) = mpsc::channel::<Asked>(4);
     tokio::spawn(async move {
         while let Some(asked) = inbox.recv().await {
@@ -44,7 +44,8 @@ async fn open(group: &str) -> (TempDir, Addresses, Listeners) {
             drop(asked.reply.send(response));
         }
     });
-    let listeners = local::listen(&place, sender).await.unwrap();
+    let listeners =
+        local::listen(&place, &Inlet { asked: sender, facts: mpsc::channel(1).0 }).await.unwrap();
     for (path, mode) in [(folder.path(), 0o755), (&place.socket, 0o666)] {
         fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     }

@@ -248,6 +248,7 @@ fn a_mark_is_found_in_every_spelling() {
 #[test]
 fn what_others_see_of_a_test_is_really_looked_at() {
     let node = Node::new("http://127.0.0.1:9", "");
+    node.closed("token", TOKEN);
     fs::write(node.path("left-behind"), TOKEN).unwrap();
     let mut seen = Seen::default();
     seen.command(&node, &["config", "show"]);

@@ -10,4 +10,5 @@ mod exits;
 mod local;
 mod node;
 mod secrets;
+mod tcp;
 mod work;

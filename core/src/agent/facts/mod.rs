@@ -17,7 +17,7 @@ pub use exit::Exit;
 pub use gathered::{Gathered, TokenFile, TokenSources, Unprepared};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
 pub use runs::{Captured, Cause, Ending, Run};
-pub use settings::{ActionSettings, Purpose, Settings};
+pub use settings::{ActionSettings, Purpose, Settings, TcpSettings};
 
 use super::notice::Notice;
 use crate::{
@@ -41,6 +41,8 @@ pub enum Input {
     Finished { execution: ExecutionId, ending: Ending },
     /// A co-located program asks.
     Asked { call: CallId, caller: Caller, request: Request },
+    /// A listener has ended by itself.
+    Broke(Door),
     /// The process is told to stop.
     Draining,
     /// The time of [`super::Agent::wakeup`] has come.

@@ -3,7 +3,9 @@
 use alloc::{string::String, vec::Vec};
 use core::time::Duration;
 
-use crate::wire::grammar::Checksum;
+use sha2::{Digest as _, Sha256};
+
+use crate::{secret::Secret, wire::grammar::Checksum};
 
 /// What stays the same while an agent runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub struct Settings {
     pub debounce_period: Duration,
     /// Whether secrets are read only by root and by members of one group.
     pub secret_auth_enabled: bool,
+    /// Absent where the local API has no TCP listener.
+    pub tcp: Option<TcpSettings>,
     /// Of the running image.
     pub binary_checksum: Checksum,
     pub binary_version: String,
@@ -43,4 +47,20 @@ pub struct ActionSettings {
     pub max_output_bytes: usize,
     /// The built-in actions that the shell can run.
     pub builtins: Vec<String>,
+}
+
+/// Who may ask by TCP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpSettings {
+    /// Of the token, so that a comparison tells nothing of it by the time that it takes.
+    pub token_digest: Secret<[u8; 32]>,
+    /// The name that the operator listens on; empty for an address.
+    pub host: String,
+}
+
+impl TcpSettings {
+    /// Keeps the digest of the token alone.
+    pub fn new(token: &Secret<String>, host: String) -> Self {
+        Self { token_digest: Secret::new(Sha256::digest(token.expose()).into()), host }
+    }
 }

@@ -3,6 +3,7 @@
 //! Specification: "Local HTTP API" and "Health listener"; `decisions.md` section 8 (Local API misses).
 
 mod actions;
+pub mod bearer;
 pub mod gate;
 mod health;
 mod route;

@@ -1,10 +1,13 @@
 //! A co-located program asks.
 
+use alloc::format;
+
 use super::Turn;
 use crate::{
     agent::{
         facts::{Caller, Door, Effect},
         local::{self, Ask, Read},
+        notice::Notice,
     },
     ids::CallId,
     wire::http::{Request, Response},
@@ -14,6 +17,11 @@ impl Turn<'_> {
     pub(super) fn asked(&mut self, call: CallId, caller: &Caller, request: &Request) {
         if caller.door == Door::Health {
             return self.reply(call, local::health(self.agent.readiness(), request));
+        }
+        if caller.door == Door::Tcp
+            && let Err(refused) = local::bearer::admit(self.settings.tcp.as_ref(), &request.headers)
+        {
+            return self.reply(call, refused);
         }
         match local::route(request.method, &request.path) {
             Ok(Ask::Secret(key)) => {
@@ -47,6 +55,19 @@ impl Turn<'_> {
             status: self.agent.status(self.now),
         };
         local::look_up(&shelf, read)
+    }
+
+    /// Whoever asks there finds nobody any more; what else runs goes on.
+    pub(super) fn broke(&mut self, door: Door) {
+        self.agent.broken = true;
+        let listener = match door {
+            Door::Health => "health listener",
+            Door::Socket => "local socket",
+            Door::Tcp => "TCP listener of the local API",
+        };
+        let text =
+            format!("the {listener} has ended by a fault of this program: restart the agent");
+        self.effects.push(Effect::Tell(Notice::error(text)));
     }
 
     pub(super) fn reply(&mut self, call: CallId, response: Response) {

@@ -38,6 +38,7 @@ impl<'s> Turn<'s> {
             Input::Answered { call, answer, jitter } => self.answered(call, answer, jitter),
             Input::Finished { execution, ending } => self.finished(execution, ending),
             Input::Asked { call, caller, request } => self.asked(call, &caller, &request),
+            Input::Broke(door) => self.broke(door),
             Input::Draining => self.drain(),
             Input::Ticked => self.ticked(),
         }

@@ -1,0 +1,48 @@
+//! The TCP listener of the local API, and how a TCP address is opened.
+//!
+//! Specification: "Authentication" of the node agent, rule 1.
+
+use std::{io, time::Duration};
+
+use meshward_core::agent::Door;
+use tokio::net::TcpListener;
+use tracing::info;
+
+use super::{
+    ListenError,
+    serve::{Crowded, Limits},
+};
+use crate::config::ListenAddress;
+
+pub(super) const LIMITS: Limits = Limits {
+    door: Door::Tcp,
+    connections_max: 64,
+    crowded: Crowded::RefuseNewest,
+    head: Duration::from_secs(5),
+    body: Duration::from_secs(10),
+    answer: Duration::from_secs(30),
+    write: Duration::from_secs(10),
+    head_bytes_max: 16 * 1024,
+    keep_alive: true,
+};
+
+pub(super) async fn bind(address: &ListenAddress) -> Result<TcpListener, ListenError> {
+    let listener = first_free(address)
+        .await
+        .map_err(|source| ListenError::Tcp { address: address.to_string(), source })?;
+    let open = listener.local_addr().map_or_else(|_| address.to_string(), |open| open.to_string());
+    info!(address = open, "local API open by TCP");
+    Ok(listener)
+}
+
+/// Opens the first address that can be opened.
+pub(super) async fn first_free(address: &ListenAddress) -> io::Result<TcpListener> {
+    let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for candidate in address.candidates() {
+        match TcpListener::bind(&candidate).await {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}

@@ -1,0 +1,132 @@
+//! The token file of the TCP listener: read once, and only where nobody else could read or change it.
+//!
+//! Specification: "Authentication" of the node agent, rule 1; "Local API configuration".
+
+use std::{
+    fs::{File, Metadata, OpenOptions},
+    io::{self, Read as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use meshward_core::secret::Secret;
+use rustix::fs::OFlags;
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+/// The longest file that is read, in bytes.
+const FILE_MAX: u64 = 4096;
+
+/// A shorter token could be guessed.
+const TOKEN_MIN: usize = 16;
+
+/// What the mode of a token file must not grant: anything to everybody, writing to its group.
+const MODE_FORBIDDEN: u32 = 0o027;
+
+/// Why a token file cannot be used; each says what to do.
+#[derive(Debug, Error)]
+pub enum TokenError {
+    #[error("local_api.http_token_file {}: cannot read it", .path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("local_api.http_token_file {} {fault}", .path.display())]
+    Unsafe { path: PathBuf, fault: &'static str },
+}
+
+/// Reads the token.
+pub fn read(path: &Path) -> Result<Secret<String>, TokenError> {
+    let unreadable = |source| TokenError::Unreadable { path: path.to_owned(), source };
+    let refused = |fault| TokenError::Unsafe { path: path.to_owned(), fault };
+    // A FIFO would be waited for.
+    let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
+    check(&file.metadata().map_err(unreadable)?).map_err(refused)?;
+    let text = text(&file).map_err(unreadable)?;
+    let token = text.trim();
+    if token.len() < TOKEN_MIN {
+        return Err(refused("holds no token: write 16 bytes or more into it"));
+    }
+    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(refused("holds no token: it must be one word of printable ASCII characters"));
+    }
+    Ok(Secret::new(token.to_owned()))
+}
+
+fn check(found: &Metadata) -> Result<(), &'static str> {
+    let own = rustix::process::geteuid().as_raw();
+    if !found.is_file() {
+        return Err("is no regular file");
+    }
+    if found.uid() != own && found.uid() != 0 {
+        return Err("belongs to another user: give it to the user of the agent, or to root");
+    }
+    if found.mode() & MODE_FORBIDDEN != 0 {
+        return Err("can be read or changed by others: set its mode to 0600");
+    }
+    Ok(())
+}
+
+fn text(file: &File) -> io::Result<Zeroizing<String>> {
+    let mut text = Zeroizing::new(String::with_capacity(FILE_MAX as usize + 1));
+    let length = file.take(FILE_MAX + 1).read_to_string(&mut text)?;
+    if length as u64 > FILE_MAX {
+        return Err(io::Error::other("it is longer than 4096 bytes"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs::{self, Permissions},
+        os::unix::fs::PermissionsExt as _,
+    };
+
+    use super::read;
+
+    #[test]
+    fn a_token_is_one_word_of_a_file_that_only_its_owner_can_change() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("token");
+        let told = |content: &[u8], mode: u32| {
+            fs::write(&path, content).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            match read(&path) {
+                Ok(token) => token.expose().clone(),
+                Err(error) => error.to_string().split_once("/token").unwrap().1.to_owned(),
+            }
+        };
+        assert_eq!(told(b"\n sixteen-bytes-ok \r\n", 0o600), "sixteen-bytes-ok");
+        assert_eq!(told(b"sixteen-bytes-ok", 0o640), "sixteen-bytes-ok");
+        for mode in [0o604, 0o602, 0o601, 0o620, 0o644, 0o666] {
+            let mend = " can be read or changed by others: set its mode to 0600";
+            assert_eq!(told(b"sixteen-bytes-ok", mode), mend, "{mode:o}");
+        }
+        for short in [b"".as_slice(), b" \n", b"fifteen-bytes-x", b"               x"] {
+            assert_eq!(told(short, 0o600), " holds no token: write 16 bytes or more into it");
+        }
+        for odd in
+            [b"sixteen bytes ok".as_slice(), "sixteen-bytes-ök".as_bytes(), b"sixteen-bytes\nok"]
+        {
+            assert!(told(odd, 0o600).starts_with(" holds no token: it must be one word"));
+        }
+        for unreadable in [vec![b'x'; 4097], vec![0xff; 16]] {
+            assert_eq!(told(&unreadable, 0o600), ": cannot read it");
+        }
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_read_and_a_link_to_one_is() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("token");
+        assert!(read(&path).is_err());
+        assert!(read(place.path()).unwrap_err().to_string().ends_with("is no regular file"));
+        let fifo = place.path().join("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        assert!(read(&fifo).unwrap_err().to_string().ends_with("is no regular file"));
+        fs::write(&path, "sixteen-bytes-ok").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        let link = place.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(read(&link).unwrap().expose(), "sixteen-bytes-ok");
+    }
+}

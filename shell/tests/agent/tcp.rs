@@ -1,0 +1,103 @@
+//! The local API by TCP, and the starts that its settings forbid.
+
+use std::{
+    fs::{self, Permissions},
+    net::{SocketAddr, TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt as _,
+};
+
+use crate::{
+    local::exchange,
+    node::{Node, fixture, text, until},
+};
+
+const TOKEN: &str = "canary-of-the-local-token";
+
+fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// A node with the listener there, and its token in a file of this mode.
+fn node(url: &str, listen: SocketAddr, token: &str, mode: u32) -> Node {
+    let node = Node::new(url, "[health]\nenabled = false\n");
+    let file = node.path("local-token");
+    let config = format!(
+        "{}[local_api]\nhttp_enabled = true\nhttp_listen = \"{listen}\"\nhttp_token_file = {file:?}\n",
+        fs::read_to_string(node.path("config.toml")).unwrap()
+    );
+    fs::write(node.path("config.toml"), config).unwrap();
+    fs::write(&file, token).unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+    node
+}
+
+fn ask(address: SocketAddr, path: &str, fields: &str) -> Option<String> {
+    let stream = TcpStream::connect(address).ok()?;
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{fields}\r\n");
+    Some(exchange(stream, &request))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn whoever_holds_the_token_asks_by_tcp_and_nobody_else() {
+    let plane = fixture().await;
+    let address = free();
+    let node = node(&plane.url(), address, &format!("{TOKEN}\n"), 0o600);
+    let agent = node.start();
+    until("the listener is open", || ask(address, "/v1/state", "").is_some()).await;
+    until("the node is ready", || node.run(&["status"]).status.success()).await;
+    let bearer = format!("authorization: bEaReR {TOKEN}\r\n");
+    let foreign = format!("{bearer}origin: http://evil.example\r\n");
+    let wrong = "Authorization: Bearer canary-of-the-local-tokem\r\n";
+    for (path, fields, status, body) in [
+        ("/v1/state", bearer.as_str(), "200", "\"metadata\""),
+        ("/v1/state/secrets/db", &bearer, "200", "\"value\""),
+        ("/none", &bearer, "404", "not found"),
+        ("/none", "", "401", "{\"error\":\"unauthorized\"}"),
+        ("/v1/state", wrong, "401", "{\"error\":\"unauthorized\"}"),
+        ("/v1/state", &foreign, "403", "{\"error\":\"forbidden\"}"),
+    ] {
+        let answer = ask(address, path, fields).unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {answer}");
+        assert!(answer.contains(body), "{path}: {answer}");
+        assert_eq!(answer.contains("www-authenticate: Bearer"), status == "401", "{answer}");
+        assert!(!answer.to_ascii_lowercase().contains("access-control"), "{answer}");
+    }
+    agent.signal("-TERM");
+    assert_eq!(agent.ended(), Some(0));
+    assert!(!node.log().contains(TOKEN), "the token is in the log");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_token_that_others_can_read_or_that_is_none_stops_the_start_with_its_mend() {
+    for (token, mode, mend) in [
+        (TOKEN, 0o644, "set its mode to 0600"),
+        ("", 0o600, "write 16 bytes or more into it"),
+        ("short", 0o600, "write 16 bytes or more into it"),
+    ] {
+        let node = node("http://127.0.0.1:9", free(), token, mode);
+        let ended = node.run(&["run"]);
+        assert_eq!(ended.status.code(), Some(1));
+        let told = text(&ended.stderr);
+        assert!(told.contains("local_api.http_token_file") && told.contains(mend), "{told}");
+        assert!(!told.contains(TOKEN), "{told}");
+        fs::remove_file(node.path("local-token")).unwrap();
+        let ended = node.run(&["run"]);
+        assert_eq!(ended.status.code(), Some(1));
+        assert!(text(&ended.stderr).contains("cannot read it"), "{}", text(&ended.stderr));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_busy_port_is_told_with_its_address_and_key() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let node = node("http://127.0.0.1:9", address, TOKEN, 0o600);
+    let ended = node.run(&["run"]);
+    assert_eq!(ended.status.code(), Some(1));
+    let told = text(&ended.stderr);
+    assert!(
+        told.contains(&format!("cannot listen on {address} (local_api.http_listen)")),
+        "{told}"
+    );
+}
