@@ -19,7 +19,7 @@ pub const HEAD_MAX: usize = 64 << 10;
 pub const FIELDS_MAX: usize = 128;
 
 /// The longest line that announces a chunk, in bytes.
-const CHUNK_LINE_MAX: usize = 4 << 10;
+pub const CHUNK_LINE_MAX: usize = 4 << 10;
 
 /// The longest body, in bytes: the lengths above are not counted by the HTTP library.
 const LENGTH_MAX: u64 = u64::MAX - 3;

@@ -1,7 +1,7 @@
 //! Where requests end on a connection, whatever pieces it comes in, and which heads are refused.
 
 use meshward_core::wire::{
-    framing::{FIELDS_MAX, Flaw, Framing, HEAD_MAX, Piece, Refused},
+    framing::{CHUNK_LINE_MAX, FIELDS_MAX, Flaw, Framing, HEAD_MAX, Piece, Refused},
     http::Method,
 };
 use proptest::prelude::*;
@@ -152,6 +152,20 @@ fn a_body_that_breaks_its_framing_passes_and_no_head_is_found_behind_it() {
         let brought = bring(bytes.as_bytes(), &[]);
         assert_eq!(brought.targets, ["/a"], "{:.40}", body);
         assert_eq!((brought.passed, brought.refused), (bytes.len(), None), "{:.40}", body);
+    }
+}
+
+#[test]
+fn a_line_of_a_body_that_does_not_end_is_waited_for_up_to_its_limit() {
+    let head = "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let rows = [("1;".to_owned(), 0, CHUNK_LINE_MAX), ("0\r\nX: ".to_owned(), 3, HEAD_MAX)];
+    for (start, passed, limit) in rows {
+        for length in [limit - 1, limit] {
+            let line = format!("{start}{}", "x".repeat(passed + length - start.len()));
+            let brought = bring(format!("{head}{line}").as_bytes(), &[]);
+            let expected = if length < limit { passed } else { line.len() };
+            assert_eq!(brought.passed, head.len() + expected, "{length} of {limit}");
+        }
     }
 }
 
