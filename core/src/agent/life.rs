@@ -3,7 +3,10 @@
 use crate::{
     ids::ExecutionId,
     time::Mono,
-    wire::{execution::Status, grammar::PublicKey},
+    wire::{
+        execution::Status,
+        grammar::{PublicKey, ReportKey},
+    },
 };
 
 /// What a call asks, so that its answer reaches the machine that waits for it.
@@ -13,6 +16,7 @@ pub(super) enum Question {
     Heartbeat,
     Pull,
     Register,
+    Report { key: ReportKey, generation: u64, is_deleted: bool },
     Rotate(PublicKey),
 }
 

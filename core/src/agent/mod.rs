@@ -8,13 +8,16 @@ pub mod facts;
 pub mod heartbeat;
 pub mod local;
 pub mod notice;
+pub mod own_reports;
 pub mod post;
 pub mod pull;
 pub mod readiness;
 pub mod register;
+pub mod reports;
 pub mod rotation;
 mod scrub;
 pub mod standing;
+pub mod sync;
 pub mod verdict;
 pub mod view;
 
@@ -26,9 +29,10 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 pub use facts::{
-    ActionSettings, Answer, Caller, Captured, Cause, Door, Effect, Ending, Exit, Failure, Gathered,
-    Input, Lost, Memory, Order, OrderKind, Peer, Purpose, Run, Settings, StagedFile, Stored,
-    TokenFile, TokenSources, Unprepared,
+    ActionSettings, Answer, Caller, Captured, Cause, Change, Content, Door, Effect, Ending, Exit,
+    Failure, Folder, FoundContent, FoundFile, Gathered, Input, Lost, Memory, Order, OrderKind,
+    Peer, Purpose, Run, Settings, StagedFile, StateFile, Stored, TokenFile, TokenSources,
+    Unprepared,
 };
 pub use notice::{Level, Notice};
 
@@ -44,8 +48,10 @@ use life::{Life, Question};
 use pull::Pull;
 use readiness::Readiness;
 use register::Registration;
+use reports::Reports;
 use rotation::Rotation;
 use standing::Standing;
+use sync::Sync;
 use turn::Turn;
 use view::View;
 
@@ -65,6 +71,8 @@ pub struct Agent {
     rotation: Rotation,
     dispatch: Dispatch,
     view: View,
+    reports: Reports,
+    sync: Sync,
     /// The calls under way, by the question each asks.
     asked: BTreeMap<CallId, Question>,
     last_call: CallId,
@@ -95,6 +103,7 @@ impl Agent {
             self.pull.wakeup(),
             self.rotation.wakeup(),
             self.dispatch.wakeup(),
+            self.sync.wakeup(),
         ];
         machines.into_iter().chain([drained]).flatten().min()
     }

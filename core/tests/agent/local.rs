@@ -7,6 +7,7 @@ use meshward_core::{
             route,
         },
         readiness::Readiness,
+        reports::Reports,
         standing::Standing,
         view::View,
     },
@@ -39,7 +40,12 @@ fn view() -> View {
 
 fn read(method: Method, path: &str) -> Response {
     let view = view();
-    let shelf = Shelf { view: &view, readiness: Readiness::Ready, status: Status::default() };
+    let shelf = Shelf {
+        view: &view,
+        reports: &Reports::default(),
+        readiness: Readiness::Ready,
+        status: Status::default(),
+    };
     match route(method, path) {
         Ok(Ask::Read(read)) => look_up(&shelf, read),
         Ok(ask) => panic!("{method:?} {path} is no read: {ask:?}"),

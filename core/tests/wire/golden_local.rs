@@ -179,7 +179,12 @@ fn local_status() {
         delivery_mode: "pull_only".into(),
         last_heartbeat_age_seconds: Some(12),
         last_pull_age_seconds: Some(0),
-        queues: Queues { executions_active: 1, executions_waiting: 2 },
+        queues: Queues {
+            executions_active: 1,
+            executions_waiting: 2,
+            reports_unsynced: 3,
+            reports_writing: 4,
+        },
     };
     both("local_status.ready", &ready);
     let starting = Status {

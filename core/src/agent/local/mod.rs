@@ -3,25 +3,28 @@
 //! Specification: "Local HTTP API" and "Health listener"; `decisions.md` section 8 (Local API misses).
 
 mod health;
+mod report;
 mod route;
 
 use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::{readiness::Readiness, view::View};
+use super::{readiness::Readiness, reports::Reports, view::View};
 use crate::wire::{
     http::Response,
     json,
-    local::{LocalError, Metadatum, Status},
+    local::{LocalError, Metadatum, StateSummary, Status},
 };
 pub use health::health;
+pub use report::{CONTENT_TYPE_MAX, read_report, reported};
 pub use route::{Ask, BODY_MAX, Miss, REPORT_BODY_MAX, Read, body_max, route};
 
 /// What there is to read.
 #[derive(Clone, Debug)]
 pub struct Shelf<'a> {
     pub view: &'a View,
+    pub reports: &'a Reports,
     pub readiness: Readiness,
     pub status: Status,
 }
@@ -48,8 +51,6 @@ pub fn look_up(shelf: &Shelf<'_>, read: Read) -> Response {
         | Read::LogStatus
         | Read::Peers
         | Read::Policies
-        | Read::Report(_)
-        | Read::Reports
         | Read::Secrets => unavailable("not available"),
         Read::Data => found(&shelf.view.data_keys().collect::<Vec<_>>()),
         Read::DataEntry(key) => shelf.view.data.get(&key).map_or_else(missing, found),
@@ -58,7 +59,12 @@ pub fn look_up(shelf: &Shelf<'_>, read: Read) -> Response {
             Some(value) => found(&Metadatum { key, value: value.clone() }),
             None => missing(),
         },
-        Read::State => found(&shelf.view.summary()),
+        Read::Report(key) => report::look_up_report(shelf.reports, &key),
+        Read::Reports => found(&shelf.reports.summaries().collect::<Vec<_>>()),
+        Read::State => {
+            let report_keys = shelf.reports.summaries().collect();
+            found(&StateSummary { report_keys, ..shelf.view.summary() })
+        }
         Read::Status => found(&shelf.status),
     }
 }

@@ -10,8 +10,9 @@ use crate::{
         facts::{Effect, Exit, Order, Purpose, StagedFile},
         heartbeat,
         life::{Life, Question},
-        pull, register, rotation,
+        pull, register, reports, rotation,
         standing::Standing,
+        sync,
     },
     time::Mono,
     wire::{
@@ -61,7 +62,9 @@ impl Turn<'_> {
         if self.settings.purpose == Purpose::Register {
             return self.exit(Exit::Registered { node_id, mesh_ip });
         }
+        self.reports(reports::Input::Armed { node: node_id });
         if self.agent.life == Life::Working {
+            self.sync(sync::Input::Armed);
             self.heartbeat(heartbeat::Input::Armed);
             self.pull(pull::Input::Armed);
             self.rotation(rotation::Input::Armed(staged));
@@ -77,7 +80,10 @@ impl Turn<'_> {
         self.agent.heartbeat = step.state;
         for effect in step.effects {
             match effect {
-                heartbeat::Effect::Post => self.post_heartbeat(),
+                heartbeat::Effect::Post => {
+                    self.post_heartbeat();
+                    self.publish();
+                }
                 heartbeat::Effect::Reconcile => self.pull(pull::Input::Triggered),
                 heartbeat::Effect::RotateKeys => {
                     self.rotation(rotation::Input::Signalled(rotation::Source::Heartbeat));

@@ -3,13 +3,14 @@
 mod answers;
 mod local;
 mod machines;
+mod reporting;
 
 use alloc::{boxed::Box, string::ToString, vec::Vec};
-use core::time::Duration;
+use core::{mem, time::Duration};
 
 use super::{
     Agent, DRAIN_MAX, Effect, Exit, Input, Life, Memory, Question, Settings, execution, heartbeat,
-    post, pull, register, rotation,
+    post, pull, register, reports, rotation, sync,
 };
 use crate::{step::Step, time::Now, wire::call::Call};
 
@@ -30,6 +31,7 @@ impl<'s> Turn<'s> {
             Input::Restarted(memory) => self.restarted(memory),
             Input::Gathered(gathered) => self.registration(register::Input::Gathered(gathered)),
             Input::Stored(stored) => self.stored(stored),
+            Input::Kept { file, outcome } => self.reports(reports::Input::Kept { file, outcome }),
             Input::Answered { call, answer, jitter } => self.answered(call, answer, jitter),
             Input::Finished { execution, ending } => self.finished(execution, ending),
             Input::Asked { call, caller, request } => self.asked(call, &caller, &request),
@@ -51,15 +53,17 @@ impl<'s> Turn<'s> {
             Life::Draining { until } => {
                 let undecided = !self.agent.dispatch.is_idle()
                     || self.agent.registration.is_undecided()
-                    || self.agent.rotation.is_committing();
+                    || self.agent.rotation.is_committing()
+                    || self.agent.reports.writing() > 0;
                 !undecided || until <= self.now.mono
             }
             Life::Working | Life::Over => false,
         }
     }
 
-    fn restarted(&mut self, memory: Box<Memory>) {
+    fn restarted(&mut self, mut memory: Box<Memory>) {
         self.agent.staged = memory.staged;
+        self.reports(reports::Input::Loaded(mem::take(&mut memory.state)));
         self.registration(register::Input::Restarted(memory));
     }
 
@@ -70,6 +74,7 @@ impl<'s> Turn<'s> {
             self.heartbeat(heartbeat::Input::Quieted);
             self.pull(pull::Input::Quieted);
             self.dispatch(execution::Input::Draining);
+            self.sync(sync::Input::Quieted);
         }
     }
 
@@ -79,6 +84,7 @@ impl<'s> Turn<'s> {
         self.pull(pull::Input::Ticked);
         self.rotation(rotation::Input::Ticked);
         self.dispatch(execution::Input::Ticked);
+        self.sync(sync::Input::Ticked);
     }
 
     pub(super) fn node(&self) -> alloc::string::String {
