@@ -3,6 +3,7 @@
 mod admission;
 mod alone;
 mod bench;
+mod counter;
 mod dispatch;
 mod execution;
 mod floor;
@@ -11,11 +12,14 @@ mod heartbeat;
 mod judge;
 mod local;
 mod outcome;
+mod own_reports;
 mod pull;
 mod register;
+mod reports;
 mod rotation;
 #[path = "../support/mod.rs"]
 mod support;
+mod sync;
 mod verdict;
 mod view;
 mod whole;
