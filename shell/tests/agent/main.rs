@@ -7,4 +7,5 @@ mod crash;
 mod exits;
 mod local;
 mod node;
+mod reports;
 mod work;
