@@ -113,3 +113,73 @@ impl State {
         format!("cannot {} {}: {}", fault.doing, path.display(), fault.source)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, path::Path};
+
+    use meshward_core::agent::{Change, Content, Folder, Input, StateFile};
+    use tokio::sync::mpsc;
+
+    use super::{Ended, QUEUE_MAX, Writer};
+    use crate::store::Store;
+
+    fn file(number: usize) -> StateFile {
+        StateFile { folder: Folder::Report, name: format!("k{number}.json") }
+    }
+
+    fn write(number: usize) -> Change {
+        Change::Write(Content(number.to_string().into_bytes()))
+    }
+
+    fn start(data: &Path, facts: mpsc::Sender<Input>) -> (Writer, Ended) {
+        let state = Store::open(data).unwrap().take_state().unwrap();
+        Writer::start(state, facts).unwrap()
+    }
+
+    #[test]
+    fn every_change_is_carried_out_and_answered_once() {
+        const CHANGES: usize = 500;
+        let place = tempfile::tempdir().unwrap();
+        let data = place.path().join("data");
+        let (facts, mut told) = mpsc::channel(CHANGES);
+        let (writer, _ended) = start(&data, facts);
+        for number in 0..CHANGES {
+            // Two changes of one file are never of one group, and the second counts.
+            let file = file(number % 100);
+            assert_eq!(writer.order(file, write(number)), None);
+        }
+        drop(writer);
+        let mut files = BTreeSet::new();
+        for _ in 0..CHANGES {
+            let Some(Input::Kept { file, outcome: Ok(()) }) = told.blocking_recv() else {
+                panic!("a change failed")
+            };
+            files.insert(file.name);
+        }
+        assert_eq!(told.blocking_recv(), None, "the thread has ended");
+        assert_eq!(files.len(), 100);
+        for number in 0..100 {
+            let path = data.join("state/report").join(file(number).name);
+            assert_eq!(std::fs::read_to_string(path).unwrap(), (400 + number).to_string());
+        }
+    }
+
+    /// Here the thread hangs because nobody takes its answers, as it would in a call to a disk.
+    #[test]
+    fn a_thread_that_hangs_holds_up_nobody_and_its_queue_is_bounded() {
+        let place = tempfile::tempdir().unwrap();
+        let (facts, mut told) = mpsc::channel(1);
+        let (writer, _ended) = start(&place.path().join("data"), facts);
+        let refused = (0..).find_map(|number| writer.order(file(number), write(number)));
+        let Some(Input::Kept { file, outcome: Err(reason) }) = refused else {
+            panic!("the queue has no end")
+        };
+        assert!(reason.contains("too many changes wait"), "{reason}");
+        let number: usize = file.name[1..file.name.len() - 5].parse().unwrap();
+        assert!((QUEUE_MAX..QUEUE_MAX + 200).contains(&number), "{number} were taken");
+        drop(writer);
+        let answers = std::iter::from_fn(|| told.blocking_recv()).count();
+        assert_eq!(answers, number, "what was taken is done");
+    }
+}
