@@ -15,14 +15,19 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, error, info, warn};
 
 use crate::{
-    actions, chance, client::Client, drive::Outcome, local::Asked,
-    registration::RegistrationSources, store::Store,
+    actions, chance,
+    client::Client,
+    drive::Outcome,
+    local::Asked,
+    registration::RegistrationSources,
+    store::{Store, Writer},
 };
 
 /// The hands of one agent.
 #[derive(Debug)]
 pub(crate) struct Performer {
     store: Arc<Mutex<Store>>,
+    writer: Writer,
     client: Client,
     sources: RegistrationSources,
     facts: mpsc::Sender<Input>,
@@ -33,13 +38,14 @@ pub(crate) struct Performer {
 
 impl Performer {
     pub(crate) fn new(
-        store: Store,
+        (store, writer): (Store, Writer),
         client: Client,
         sources: RegistrationSources,
         facts: mpsc::Sender<Input>,
     ) -> Self {
         Self {
             store: Arc::new(Mutex::new(store)),
+            writer,
             client,
             sources,
             facts,
@@ -63,6 +69,9 @@ impl Performer {
         match effect {
             Effect::Gather => return self.gather().await,
             Effect::Store(order) => return self.store(order).await,
+            Effect::Keep { file, change } => {
+                return self.writer.order(file, change).map_or(Outcome::Begun, Outcome::Known);
+            }
             Effect::Send { call, request, timeout, answer_max } => {
                 self.send(call, request, (timeout, answer_max))
             }

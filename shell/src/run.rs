@@ -1,8 +1,8 @@
 //! Wires an agent together and runs it: data directory, listeners, client, loop.
 
-use std::future::Future;
+use std::{future::Future, io};
 
-use meshward_core::agent::{ActionSettings, Exit, Purpose, Settings, TcpSettings};
+use meshward_core::agent::{ActionSettings, Exit, Input, Purpose, Settings, TcpSettings};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tracing::info;
@@ -19,7 +19,7 @@ use crate::{
     },
     perform::Performer,
     registration::RegistrationSources,
-    store::{Store, StoreError},
+    store::{Ended, Store, StoreError, Writer},
 };
 
 /// The version that heartbeats and `--version` tell.
@@ -37,7 +37,9 @@ pub enum StartError {
     #[error(transparent)]
     Token(#[from] TokenError),
     #[error("the running image cannot be read for its checksum")]
-    Image(#[source] std::io::Error),
+    Image(#[source] io::Error),
+    #[error("the thread that writes below state/ cannot be started")]
+    Writer(#[source] io::Error),
 }
 
 /// Runs an agent until it exits; `stop` asks it to drain.
@@ -60,12 +62,27 @@ pub async fn run(
         }
         Purpose::Register => Listeners::none(),
     };
+    let (writer, written) = start_writer(&mut store, &facts_in)?;
     info!(version = VERSION, control_plane = config.control_plane.url, "starting");
-    let performer =
-        Performer::new(store, client, RegistrationSources::of(&config.registration), facts_in);
+    let performer = Performer::new(
+        (store, writer),
+        client,
+        RegistrationSources::of(&config.registration),
+        facts_in,
+    );
     let exit = drive::drive(&settings, memory, performer, Inbox { facts, asked }, stop).await;
     listeners.close(config.local_api.shutdown_timeout).await;
+    written.wait(config.local_api.shutdown_timeout).await;
     Ok(exit)
+}
+
+fn start_writer(
+    store: &mut Store,
+    facts: &mpsc::Sender<Input>,
+) -> Result<(Writer, Ended), StartError> {
+    let gone = || StartError::Writer(io::Error::other("what it writes is taken already"));
+    let state = store.take_state().ok_or_else(gone)?;
+    Writer::start(state, facts.clone()).map_err(StartError::Writer)
 }
 
 fn settings(config: &Config, purpose: Purpose) -> Result<Settings, StartError> {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{Memory, Order, OrderKind, StagedFile, Stored},
+    agent::{Content, FoundContent, Memory, Order, OrderKind, StagedFile, Stored},
     wire::{
         grammar::{NodeSecretKey, Uuid},
         identity::{Identity, IdentityFile, KeyFile},
@@ -72,7 +72,8 @@ fn an_identity_is_read_back_after_a_restart_from_files_of_mode_0600() {
     for name in names {
         assert_eq!(mode(&data.join(name)), 0o600, "{name}");
     }
-    assert_eq!(fs::read_dir(&data).unwrap().count(), names.len());
+    // Beside them there is only the folder of what is kept.
+    assert_eq!(fs::read_dir(&data).unwrap().count(), names.len() + 1);
     let memory = Store::open(&data).unwrap().remember().unwrap();
     assert_eq!(Identity::load(&memory.files), Ok(Some(identity())));
     let key = fs::read_to_string(data.join("node_secret_key")).unwrap();
@@ -122,11 +123,65 @@ fn identity_files_are_set_aside_whatever_they_are() {
     assert_eq!(store.carry_out(Order::SetAside), Stored::Done);
     assert_eq!(store.remember().unwrap(), Memory::default());
     let mut folders = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path());
-    let folder = folders.find(|path| path.is_dir()).unwrap();
+    let folder = folders.find(|path| path.is_dir() && !path.ends_with("state")).unwrap();
     assert!(folder.file_name().unwrap().to_str().unwrap().starts_with("corrupt-20"));
     assert_eq!(mode(&folder), 0o700);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 5);
     register(&mut store);
+}
+
+/// What a start finds under a name below `state/report/`.
+fn found(data: &Path, name: &str) -> Option<FoundContent> {
+    let state = Store::open(data).unwrap().remember().unwrap().state;
+    let mut files = state.into_iter().filter(|found| found.file.name == name);
+    files.next().map(|found| found.content)
+}
+
+#[test]
+fn the_folders_of_what_is_kept_are_for_the_agent_alone_and_are_refused_when_they_are_not() {
+    let (place, data) = place();
+    drop(Store::open(&data).unwrap());
+    for folder in ["state", "state/report"] {
+        let folder = data.join(folder);
+        assert_eq!(mode(&folder), 0o700);
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(refusal(&data).ends_with(&format!("chmod 700 {}", folder.display())));
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        let real = place.path().join("real");
+        fs::rename(&folder, &real).unwrap();
+        symlink(&real, &folder).unwrap();
+        assert!(matches!(Store::open(&data), Err(StoreError::NoFolder(_))), "a link");
+        fs::remove_file(&folder).unwrap();
+        fs::write(&folder, "").unwrap();
+        assert!(matches!(Store::open(&data), Err(StoreError::NoFolder(_))), "a file");
+        fs::remove_file(&folder).unwrap();
+        fs::rename(&real, &folder).unwrap();
+    }
+    assert!(Store::open(&data).is_ok());
+}
+
+#[test]
+fn a_start_reads_every_file_of_a_folder_and_removes_what_is_half_written() {
+    let (_place, data) = place();
+    drop(Store::open(&data).unwrap());
+    let folder = data.join("state/report");
+    let write = |name: &str, content: &[u8]| fs::write(folder.join(name), content).unwrap();
+    write("a.json", b"{}");
+    write("long.json", &vec![b'a'; 70_000]);
+    write(".tmp-b.json", b"half");
+    symlink("/etc/passwd", folder.join("link.json")).unwrap();
+    fs::create_dir(folder.join("folder.json")).unwrap();
+    assert!(Command::new("mkfifo").arg(folder.join("pipe.json")).status().unwrap().success());
+    assert_eq!(found(&data, "a.json"), Some(FoundContent::Bytes(Content(b"{}".into()))));
+    for (name, kind) in [
+        ("long.json", "larger than 64 KiB"),
+        ("link.json", "a symbolic link"),
+        ("folder.json", "not a regular file"),
+        ("pipe.json", "not a regular file"),
+    ] {
+        assert_eq!(found(&data, name), Some(FoundContent::Foreign(kind.into())), "{name}");
+    }
+    assert!(!folder.join(".tmp-b.json").exists());
 }
 
 #[test]

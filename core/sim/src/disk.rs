@@ -2,8 +2,12 @@
 //!
 //! A private key is stood for by its public half; what matters is which one is where.
 
+use std::collections::BTreeMap;
+
 use meshward_core::{
-    agent::{Memory, Order, StagedFile, Stored},
+    agent::{
+        Change, Content, FoundContent, FoundFile, Memory, Order, StagedFile, StateFile, Stored,
+    },
     secret::Secret,
     wire::{
         grammar::PublicKey,
@@ -19,6 +23,8 @@ pub struct Disk {
     pub signing_public_key: Option<String>,
     pub private_key: Option<PublicKey>,
     pub staged: Option<PublicKey>,
+    /// Files below `state/`.
+    pub state: BTreeMap<StateFile, Vec<u8>>,
 }
 
 /// One durable write.
@@ -46,6 +52,31 @@ impl Disk {
                 },
             },
             staged: self.staged.map_or(StagedFile::Missing, StagedFile::Key),
+            state: self.found(),
+        }
+    }
+
+    fn found(&self) -> Vec<FoundFile> {
+        let files = self.state.iter().map(|(file, bytes)| FoundFile {
+            file: file.clone(),
+            content: FoundContent::Bytes(Content(bytes.clone())),
+        });
+        files.collect()
+    }
+
+    /// Changes a file below `state/`, whole and at once.
+    pub fn keep(&mut self, file: &StateFile, change: Change) {
+        match change {
+            Change::Write(Content(bytes)) => {
+                self.state.insert(file.clone(), bytes);
+            }
+            Change::Remove => {
+                self.state.remove(file);
+            }
+            Change::Rename(name) => {
+                let bytes = self.state.remove(file).unwrap_or_default();
+                self.state.insert(StateFile { name, ..file.clone() }, bytes);
+            }
         }
     }
 

@@ -51,19 +51,31 @@ impl Script {
 
 fn drawn(rng: &mut Rng, name: u32, (calm, nodes): (bool, usize)) -> Event {
     let node = rng.below(nodes as u64) as usize;
-    match rng.below(if calm { 6 } else { 17 }) {
+    match rng.below(if calm { 8 } else { 20 }) {
         0..3 => {
             let expires = 60 + rng.below(2) * 14_400 + rng.below(600);
             Event::Dispatch { name, expires, known: !rng.odds(150) }
         }
         3..6 => Event::AskRotation,
-        6..11 => Event::Crash { node, spot: spot(rng) },
-        11 => Event::SetClock { node, ahead: ahead(rng) },
-        12..14 => Event::FailWrites { node, count: 1 + rng.below(3) as u32 },
-        14 => Event::Stop { node },
-        15 if rng.odds(300) => Event::RestartPlane,
-        16 if rng.odds(300) => Event::Damage { node },
+        6..8 => report(rng, node, name),
+        8..13 => Event::Crash { node, spot: spot(rng) },
+        13 => Event::SetClock { node, ahead: ahead(rng) },
+        14..16 => Event::FailWrites { node, count: 1 + rng.below(3) as u32 },
+        16 => Event::Stop { node },
+        17 if rng.odds(300) => Event::RestartPlane,
+        18 if rng.odds(300) => Event::Damage { node },
+        19 => report(rng, node, name),
         _ => Event::AskRotation,
+    }
+}
+
+/// One of three keys, so that writes of one meet; each value is written once.
+const fn report(rng: &mut Rng, node: usize, name: u32) -> Event {
+    let key = rng.below(3) as u32;
+    if rng.odds(250) {
+        Event::DeleteReport { node, key }
+    } else {
+        Event::PutReport { node, key, value: name }
     }
 }
 
@@ -74,13 +86,14 @@ const fn ahead(rng: &mut Rng) -> i64 {
 }
 
 fn spot(rng: &mut Rng) -> Spot {
-    let route = Route::ALL[rng.below(7) as usize];
-    match rng.below(10) {
+    let route = Route::ALL[rng.below(8) as usize];
+    match rng.below(11) {
         0..4 => Spot::Behind(rng.below(12) as u32),
         4..6 => Spot::Write(ORDERS[rng.below(6) as usize], rng.below(3) as u32),
         6 => Spot::Sent(route),
         7 => Spot::Heard(route),
         8 => Spot::Ordered,
+        9 => Spot::Kept,
         _ => Spot::Began,
     }
 }

@@ -46,6 +46,17 @@ pub enum Entry {
         node: usize,
         file: &'static str,
     },
+    /// A file below `state/` was changed, or the disk refused it.
+    Kept {
+        node: usize,
+        file: String,
+        is_kept: bool,
+    },
+    /// A program on the node was answered.
+    Replied {
+        node: usize,
+        status: u16,
+    },
     Began {
         node: usize,
         execution: ExecutionId,
@@ -96,6 +107,17 @@ impl Journal {
         statuses
     }
 
+    /// What programs on the nodes were answered, in order.
+    pub fn replied(&self) -> Vec<u16> {
+        let mut statuses = Vec::new();
+        for entry in self.entries() {
+            if let Entry::Replied { status, .. } = entry {
+                statuses.push(*status);
+            }
+        }
+        statuses
+    }
+
     /// How often entries of a kind are there.
     pub fn count(&self, of: impl Fn(&Entry) -> bool) -> usize {
         self.entries().filter(|entry| of(entry)).count()
@@ -125,6 +147,8 @@ impl Entry {
             | Self::Exited { .. }
             | Self::Wrote { .. }
             | Self::Refused { .. }
+            | Self::Kept { .. }
+            | Self::Replied { .. }
             | Self::Began { .. }
             | Self::Ended { .. } => false,
         }

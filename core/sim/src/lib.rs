@@ -19,6 +19,7 @@ pub mod world;
 mod draw;
 mod operator;
 mod perform;
+mod programs;
 mod settings;
 
 pub use checks::Violation;

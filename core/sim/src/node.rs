@@ -26,6 +26,8 @@ pub struct Node {
     pub ahead: i64,
     /// Calls of this life that are not answered yet.
     pub open: BTreeMap<CallId, Said>,
+    /// What programs on this machine have asked and were not answered.
+    pub asked: BTreeMap<CallId, Said>,
     /// What runs, and until when.
     pub runs: BTreeMap<ExecutionId, Mono>,
     pub cancelled: BTreeSet<ExecutionId>,
@@ -44,6 +46,7 @@ pub enum Place {
     Heard(Route),
     Ordered,
     Began,
+    Kept,
 }
 
 impl Node {
@@ -60,7 +63,9 @@ impl Node {
             }
             (Some(Spot::Sent(route)), Place::Sent(this))
             | (Some(Spot::Heard(route)), Place::Heard(this)) => *route == this,
-            (Some(Spot::Ordered), Place::Ordered) | (Some(Spot::Began), Place::Began) => true,
+            (Some(Spot::Ordered), Place::Ordered)
+            | (Some(Spot::Began), Place::Began)
+            | (Some(Spot::Kept), Place::Kept) => true,
             (
                 Some(
                     Spot::Behind(_)
@@ -68,7 +73,8 @@ impl Node {
                     | Spot::Sent(_)
                     | Spot::Heard(_)
                     | Spot::Ordered
-                    | Spot::Began,
+                    | Spot::Began
+                    | Spot::Kept,
                 )
                 | None,
                 Place::Effect
@@ -76,7 +82,8 @@ impl Node {
                 | Place::Sent(_)
                 | Place::Heard(_)
                 | Place::Ordered
-                | Place::Began,
+                | Place::Began
+                | Place::Kept,
             ) => false,
         }
     }

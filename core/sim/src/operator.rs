@@ -8,6 +8,7 @@ use meshward_core::{
     wire::{
         http::{Body, Headers, Method, Request, Response},
         json,
+        report::ReportRequest,
         timestamp::Timestamp,
     },
 };
@@ -97,6 +98,13 @@ impl World {
     /// How far each execution has come, as the control plane tells.
     pub fn statuses(&mut self) -> BTreeMap<String, String> {
         json::decode_tolerant(&self.read("/test/executions")).expect("it is an object of texts")
+    }
+
+    /// The value of the report that the control plane was sent last.
+    pub fn last_report(&mut self) -> String {
+        let body = self.read("/test/last-request/report");
+        let request: ReportRequest = json::decode_tolerant(&body).expect("it is a report");
+        request.value.unwrap_or_default()
     }
 
     /// A counter of the control plane.

@@ -4,7 +4,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use meshward_core::{
     agent::{
-        Captured, Cause, Effect, Ending, Exit, Gathered, Input, Order, Run, Stored, TokenSources,
+        Captured, Cause, Change, Effect, Ending, Exit, Gathered, Input, Order, Run, StateFile,
+        Stored, TokenSources,
     },
     backoff::Jitter,
     ids::{CallId, ExecutionId},
@@ -63,10 +64,12 @@ impl World {
         match effect {
             Effect::Gather => return Some(self.gathered()),
             Effect::Store(order) => return self.store(at, &order),
+            Effect::Keep { file, change } => return self.keep(at, file, change),
             Effect::Send { call, request, timeout, .. } => self.send(at, call, (&request, timeout)),
             Effect::Run { execution, run } => self.begin(at, execution, &run),
             Effect::Cancel { execution } => self.cancel(at, execution),
-            Effect::Reply { .. } | Effect::Tell(_) => {}
+            Effect::Reply { call, response } => self.replied(at, call, response.status),
+            Effect::Tell(_) => {}
             Effect::Exit(exit) => self.exit(at, &exit),
         }
         None
@@ -115,6 +118,23 @@ impl World {
         Some(Input::Stored(self.nodes[at].disk.done(order)))
     }
 
+    /// The disk takes a change at once; a crash may fall between it and its answer.
+    fn keep(&mut self, at: usize, file: StateFile, change: Change) -> Option<Input> {
+        let node = &mut self.nodes[at];
+        let is_kept = node.failing_writes == 0;
+        if is_kept {
+            node.disk.keep(&file, change);
+        } else {
+            node.failing_writes -= 1;
+        }
+        self.note(Entry::Kept { node: at, file: file.to_string(), is_kept });
+        if self.crashes(at, Place::Kept) {
+            return None;
+        }
+        let outcome = if is_kept { Ok(()) } else { Err("no space left".to_owned()) };
+        Some(Input::Kept { file, outcome })
+    }
+
     fn fresh_key(&mut self) -> PublicKey {
         PublicKey::from_bytes(self.rng.bytes()).expect("32 drawn bytes are not all zero")
     }
@@ -145,6 +165,9 @@ impl World {
     fn fate(&mut self, route: Route) -> Fate {
         let nth = self.calls.entry(route).or_default();
         *nth += 1;
+        if let Some(status) = self.blocked.get(&route) {
+            return Fate::instead(*status);
+        }
         let named = self.script.fate(route, *nth);
         let fate = named.unwrap_or_else(|| self.faults.fate(&mut self.fates));
         if fate != Fate::PLAIN {
@@ -163,6 +186,10 @@ impl World {
     fn answer_instead(&mut self, caller: Caller, fate: Fate, status: u16) {
         let response = match status {
             429 => Response::empty(status).with("retry-after", "7"),
+            501 => Response {
+                body: br#"{"code":"reports_not_provisioned"}"#.to_vec(),
+                ..Response::empty(status).with("content-type", "application/problem+json")
+            },
             _ => Response::empty(status),
         };
         let bytes = codec::response_bytes(&response);

@@ -20,10 +20,11 @@ pub enum Route {
     Ack,
     Started,
     Terminal,
+    Report,
 }
 
 impl Route {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Register,
         Self::Heartbeat,
         Self::Pull,
@@ -31,13 +32,19 @@ impl Route {
         Self::Ack,
         Self::Started,
         Self::Terminal,
+        Self::Report,
     ];
 
     /// Whether it is called all the time.
     pub const fn is_routine(self) -> bool {
         match self {
             Self::Heartbeat | Self::Pull => true,
-            Self::Register | Self::Rotate | Self::Ack | Self::Started | Self::Terminal => false,
+            Self::Register
+            | Self::Rotate
+            | Self::Ack
+            | Self::Started
+            | Self::Terminal
+            | Self::Report => false,
         }
     }
 }
@@ -45,11 +52,26 @@ impl Route {
 /// What a request of a node says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    Callback { execution: ExecutionId, status: String },
-    Heartbeat { client_now: Option<Timestamp> },
+    Callback {
+        execution: ExecutionId,
+        status: String,
+    },
+    Heartbeat {
+        client_now: Option<Timestamp>,
+    },
     Pull,
-    Register { nonce: String, key: String },
-    Rotate { key: String },
+    Register {
+        nonce: String,
+        key: String,
+    },
+    /// No value deletes the report.
+    Report {
+        key: String,
+        value: Option<String>,
+    },
+    Rotate {
+        key: String,
+    },
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -61,6 +83,7 @@ struct Members {
     public_key: String,
     /// A number in problems, a text in callbacks.
     status: Option<Raw>,
+    value: Option<String>,
 }
 
 impl Said {
@@ -73,6 +96,9 @@ impl Said {
             let status = members.status.map(|raw| raw.text().trim_matches('"').to_owned());
             let execution = ExecutionId(execution.to_owned());
             return Self::Callback { execution, status: status.unwrap_or_default() };
+        }
+        if let Some((_, key)) = request.path.rsplit_once("/state/reports/") {
+            return Self::Report { key: key.to_owned(), value: members.value };
         }
         match request.path.as_str() {
             "/v1/register" => Self::Register { nonce: members.nonce, key: members.public_key },
@@ -94,6 +120,7 @@ impl Said {
             Self::Heartbeat { .. } => Route::Heartbeat,
             Self::Pull => Route::Pull,
             Self::Register { .. } => Route::Register,
+            Self::Report { .. } => Route::Report,
             Self::Rotate { .. } => Route::Rotate,
         }
     }

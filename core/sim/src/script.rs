@@ -11,6 +11,8 @@ use crate::{net::Fate, route::Route};
 pub enum Event {
     /// The operator asks for a new mesh key with the next heartbeat answers.
     AskRotation,
+    /// From now on something between the two answers every call of a route with this status.
+    Block { route: Route, status: u16 },
     /// The agent dies at the next such spot.
     Crash { node: usize, spot: Spot },
     /// What the operator or the disk itself makes of `identity.json` is no JSON any more.
@@ -18,14 +20,20 @@ pub enum Event {
     /// The operator puts an execution on the desired state; it expires after so many seconds. `known` tells whether
     /// the node has the action.
     Dispatch { name: u32, expires: u64, known: bool },
+    /// A program on the node deletes a report.
+    DeleteReport { node: usize, key: u32 },
     /// So many of the next writes are refused.
     FailWrites { node: usize, count: u32 },
+    /// A program on the node writes a report.
+    PutReport { node: usize, key: u32, value: u32 },
     /// The control plane starts anew and has forgotten everything; the operator gives it the desired state again.
     RestartPlane,
     /// The node's wall clock is set so many seconds ahead.
     SetClock { node: usize, ahead: i64 },
     /// The process is told to stop; it is started again later.
     Stop { node: usize },
+    /// The calls of a route reach the control plane again.
+    Unblock { route: Route },
 }
 
 /// Where a crash falls.
@@ -43,6 +51,8 @@ pub enum Spot {
     Ordered,
     /// Right behind the beginning of a run.
     Began,
+    /// Right behind the change of a file below `state/`, before the agent knows of it.
+    Kept,
 }
 
 /// How often what goes wrong on the network, in thousandths of all calls.
@@ -108,6 +118,11 @@ impl Script {
         self.events.push((second, event));
         self.events.sort_by_key(|(second, _)| *second);
         self
+    }
+
+    /// When the last fault is over, in seconds.
+    pub fn faults_until(&self) -> u64 {
+        self.events.last().map_or(0, |(second, _)| *second).max(FAULTS_FOR)
     }
 
     /// The fate that the script names for a call.

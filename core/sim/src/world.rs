@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use meshward_core::{
     agent::{Agent, Answer, Failure, Input, Settings},
+    ids::CallId,
     plane::{self, Plane},
     time::Mono,
 };
@@ -17,7 +18,7 @@ use crate::{
     node::{Node, Place},
     rng::Rng,
     route::{Route, Said},
-    script::{Event, FAULTS_FOR, Faults, Script},
+    script::{Event, Faults, Script},
     settings,
 };
 
@@ -47,6 +48,10 @@ pub struct World {
     pub(crate) calls: BTreeMap<Route, u32>,
     /// The fates that calls met, other than plain ones.
     pub(crate) met: Vec<(Route, u32, Fate)>,
+    /// The routes whose calls are answered in between, and how.
+    pub(crate) blocked: BTreeMap<Route, u16>,
+    /// The last question of a program on a node.
+    pub(crate) last_asked: CallId,
     /// The operator's flag for a new key is set.
     pub(crate) asking: bool,
     pub(crate) entries: Vec<String>,
@@ -64,6 +69,7 @@ pub struct Summary {
     pub runs: u64,
     pub rotations: u64,
     pub registrations: u64,
+    pub reports: u64,
     /// Events of the script, and those among them that could not happen as it stood.
     pub events: u64,
     pub missed: u64,
@@ -86,6 +92,8 @@ impl World {
             net: Net::default(),
             calls: BTreeMap::new(),
             met: Vec::new(),
+            blocked: BTreeMap::new(),
+            last_asked: CallId::default(),
             asking: false,
             entries: Vec::new(),
             next_event: 0,
@@ -104,9 +112,10 @@ impl World {
 
     /// As [`World::run`], for those who look at the world afterwards.
     pub fn finish_script(&mut self) -> Result<(), Violation> {
-        self.run_until(FAULTS_FOR)?;
+        let until = self.script.faults_until();
+        self.run_until(until)?;
         self.heal();
-        self.run_until(FAULTS_FOR + AFTERMATH)?;
+        self.run_until(until + AFTERMATH)?;
         let statuses = self.statuses();
         let rest = Rest { nodes: &self.nodes, statuses: &statuses, now: self.clock.now() };
         let rested = self.checks.rested(&rest);
@@ -114,6 +123,7 @@ impl World {
         self.summary.virtual_time = self.clock.mono().since_origin();
         self.summary.rotations = self.counter("key_rotate_count");
         self.summary.registrations = self.counter("registration_count");
+        self.summary.reports = self.counter("report_put_count");
         Ok(())
     }
 
@@ -149,6 +159,7 @@ impl World {
             }
         }
         self.faults = Faults::default();
+        self.blocked.clear();
         for node in &mut self.nodes {
             let missed = u64::from(node.crash.is_some()) + u64::from(node.failing_writes > 0);
             self.summary.missed += missed;
@@ -220,8 +231,13 @@ impl World {
                 self.ask_rotation();
                 true
             }
+            Event::Block { route, status } => {
+                self.blocked.insert(route, status);
+                true
+            }
             Event::Crash { node, spot } => self.nodes[node].crash.replace(spot).is_none(),
             Event::Damage { node } => self.damage(node),
+            Event::DeleteReport { node, key } => self.report(node, key, None),
             Event::Dispatch { name, expires, known } => {
                 self.dispatch(name, expires, known);
                 true
@@ -229,6 +245,7 @@ impl World {
             Event::FailWrites { node, count } => {
                 std::mem::replace(&mut self.nodes[node].failing_writes, count) == 0
             }
+            Event::PutReport { node, key, value } => self.report(node, key, Some(value)),
             Event::RestartPlane => {
                 self.restart_plane();
                 true
@@ -238,6 +255,7 @@ impl World {
                 true
             }
             Event::Stop { node } => self.stop(node),
+            Event::Unblock { route } => self.blocked.remove(&route).is_some(),
         };
         self.summary.missed += u64::from(!possible);
     }

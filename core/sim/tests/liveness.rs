@@ -121,9 +121,12 @@ fn an_idle_node_is_woken_only_for_its_beats_and_pulls() {
     let (beats, pulls) = (calls(Route::Heartbeat), calls(Route::Pull));
     assert_eq!(beats, world.summary.virtual_time.as_secs() / 30);
     assert!(pulls <= beats + 1, "{pulls} pulls");
-    // A start and a registration; of each call its arrival, answer and timeout; at most one waking for each beat.
+    let reports = calls(Route::Report);
+    assert_eq!(reports, 5, "those of the agent itself, once");
+    // A start, a registration and a flush; of each call its arrival, answer and timeout; at most one waking for each
+    // beat.
     assert!(
-        world.summary.steps <= 5 + 3 * (beats + pulls) + beats + pulls,
+        world.summary.steps <= 6 + 3 * (beats + pulls + reports) + beats + pulls,
         "{}",
         world.summary.steps
     );

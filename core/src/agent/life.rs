@@ -3,7 +3,10 @@
 use crate::{
     ids::{CallId, ExecutionId},
     time::Mono,
-    wire::{execution::Status, grammar::PublicKey},
+    wire::{
+        execution::Status,
+        grammar::{PublicKey, ReportKey},
+    },
 };
 
 /// What a call asks, so that its answer reaches the machine that waits for it.
@@ -16,6 +19,11 @@ pub(super) enum Question {
     Heartbeat,
     Pull,
     Register,
+    Report {
+        key: ReportKey,
+        generation: u64,
+        is_deleted: bool,
+    },
     Rotate(PublicKey),
     /// Of the program that waits for it.
     Secret(CallId),

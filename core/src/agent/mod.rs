@@ -9,14 +9,17 @@ pub mod heartbeat;
 pub mod local;
 pub mod network;
 pub mod notice;
+pub mod own_reports;
 pub mod post;
 pub mod pull;
 pub mod readiness;
 pub mod register;
+pub mod reports;
 pub mod rotation;
 mod scrub;
 pub mod secrets;
 pub mod standing;
+pub mod sync;
 pub mod verdict;
 pub mod view;
 
@@ -28,9 +31,10 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 pub use facts::{
-    ActionSettings, Answer, Caller, Captured, Cause, Door, Effect, Ending, Exit, Failure, Gathered,
-    Input, Lost, Memory, Order, OrderKind, Peer, Purpose, Run, Settings, StagedFile, Stored,
-    TcpSettings, TokenFile, TokenSources, Unprepared,
+    ActionSettings, Answer, Caller, Captured, Cause, Change, Content, Door, Effect, Ending, Exit,
+    Failure, Folder, FoundContent, FoundFile, Gathered, Input, Lost, Memory, Order, OrderKind,
+    Peer, Purpose, Run, Settings, StagedFile, StateFile, Stored, TcpSettings, TokenFile,
+    TokenSources, Unprepared,
 };
 pub use notice::{Level, Notice};
 
@@ -47,9 +51,11 @@ use network::Network;
 use pull::Pull;
 use readiness::Readiness;
 use register::Registration;
+use reports::Reports;
 use rotation::Rotation;
 use secrets::Secrets;
 use standing::Standing;
+use sync::Sync;
 use turn::Turn;
 use view::View;
 
@@ -71,6 +77,8 @@ pub struct Agent {
     secrets: Secrets,
     network: Network,
     view: View,
+    reports: Reports,
+    sync: Sync,
     /// The calls under way, by the question each asks.
     asked: BTreeMap<CallId, Question>,
     last_call: CallId,
@@ -104,6 +112,7 @@ impl Agent {
             self.rotation.wakeup(),
             self.dispatch.wakeup(),
             self.secrets.wakeup(),
+            self.sync.wakeup(),
         ];
         machines.into_iter().chain([drained]).flatten().min()
     }

@@ -45,6 +45,7 @@ impl Scrub {
                 }
                 Effect::Gather
                 | Effect::Store(_)
+                | Effect::Keep { .. }
                 | Effect::Send { .. }
                 | Effect::Run { .. }
                 | Effect::Cancel { .. }

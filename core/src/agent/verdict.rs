@@ -19,6 +19,7 @@ use crate::{
         json,
         problem::{self, Code},
         register::RegisterResponse,
+        report::ReportResponse,
         retry_after,
         rotation::Receipt,
         snapshot::{self, Pulled, Snapshot},
@@ -79,6 +80,16 @@ pub enum Fetched<T> {
     Unauthorized(String),
     ClockSkew(String),
     Failed(String),
+}
+
+/// How the delivery of a report was answered, or that of its deletion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    Delivered,
+    /// The control plane will never take it.
+    Invalid(String),
+    NotProvisioned,
+    Transient(String),
 }
 
 /// Reads the answer to a registration.
@@ -155,6 +166,45 @@ pub fn callback(answer: Answer) -> Called {
         ) => Called::Refused(told(&response)),
         (400 | 413, _) => Called::Unacceptable { inline_too_large, reason: told(&response) },
         _ => Called::Failed(told(&response)),
+    }
+}
+
+/// Reads the answer to a report.
+pub fn put_report(answer: &Answer) -> Delivery {
+    match answer {
+        Answer::Responded(response) if response.is_success() => {
+            match decode::<ReportResponse>(response) {
+                Some(_) => Delivery::Delivered,
+                None => Delivery::Transient("the answer is not JSON of a report".into()),
+            }
+        }
+        Answer::Responded(_) | Answer::Failed(_) => undelivered(answer),
+    }
+}
+
+/// Reads the answer to the deletion of a report; what is not there is deleted.
+pub fn delete_report(answer: &Answer) -> Delivery {
+    match answer {
+        Answer::Responded(response) if response.is_success() => Delivery::Delivered,
+        Answer::Responded(response)
+            if (response.status, problem::read(response).code)
+                == (404, Some(Code::ReportNotFound)) =>
+        {
+            Delivery::Delivered
+        }
+        Answer::Responded(_) | Answer::Failed(_) => undelivered(answer),
+    }
+}
+
+fn undelivered(answer: &Answer) -> Delivery {
+    let response = match answer {
+        Answer::Failed(failure) => return Delivery::Transient(format!("{failure}")),
+        Answer::Responded(response) => response,
+    };
+    match (response.status, problem::read(response).code) {
+        (400, Some(Code::InvalidReport)) => Delivery::Invalid(told(response)),
+        (501, Some(Code::ReportsNotProvisioned)) => Delivery::NotProvisioned,
+        _ => Delivery::Transient(told(response)),
     }
 }
 

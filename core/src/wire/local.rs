@@ -62,6 +62,19 @@ pub struct DataEntry {
     pub updated_at: Timestamp,
 }
 
+/// `GET /v1/state/report/{key}`, and the answer to a write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportEntry {
+    pub key: String,
+    pub content_type: String,
+    /// Compact. Null is a value, and the same as an absent member.
+    #[serde(default = "Raw::null")]
+    pub payload: Raw,
+    /// Starts at 1, one more on each update.
+    pub version: u64,
+    pub updated_at: Timestamp,
+}
+
 /// `GET /v1/state/secrets/{key}`, borrowed, so that its value is copied nowhere.
 pub struct SecretEntry<'s> {
     pub key: &'s str,
@@ -174,4 +187,8 @@ pub struct Status {
 pub struct Queues {
     pub executions_active: u64,
     pub executions_waiting: u64,
+    /// What the control plane has not been told yet.
+    pub reports_unsynced: u64,
+    /// What is on its way to the disk.
+    pub reports_writing: u64,
 }

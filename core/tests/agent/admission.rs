@@ -34,13 +34,20 @@ fn persisted(settings: Settings, token: TokenSources) -> (Bench, Vec<Effect>) {
     (bench, effects)
 }
 
+/// How many files of the agent's own reports are written.
+fn kept(effects: &[Effect]) -> usize {
+    let kept = effects.iter().filter(|effect| matches!(effect, Effect::Keep { .. })).count();
+    assert_eq!(kept, 5);
+    kept
+}
+
 #[test]
 fn the_token_file_is_forgotten_behind_the_identity_and_before_the_first_heartbeat() {
     let (_, effects) = persisted(settings(), token_in_file());
     assert_eq!(effects[0], Effect::Store(Order::ForgetToken));
     let paths: Vec<_> = sent(&effects).into_iter().map(|(_, request)| request.path).collect();
     assert_eq!(paths, [format!("/v1/nodes/{NODE}/heartbeat"), format!("/v1/nodes/{NODE}/state")]);
-    assert_eq!(effects.len(), 3);
+    assert_eq!(effects.len(), 3 + kept(&effects));
 }
 
 #[test]
@@ -102,7 +109,7 @@ fn an_identity_on_disk_is_armed_without_a_registration() {
     let (bench, effects) = Bench::armed(StagedFile::Missing);
     let paths: Vec<_> = sent(&effects).into_iter().map(|(_, request)| request.path).collect();
     assert_eq!(paths, [format!("/v1/nodes/{NODE}/heartbeat"), format!("/v1/nodes/{NODE}/state")]);
-    assert_eq!(effects.len(), 2);
+    assert_eq!(effects.len(), 2 + kept(&effects));
     assert!(bench.agent.readiness().is_ready());
 }
 
@@ -126,7 +133,8 @@ fn corrupt() -> Vec<Files> {
 fn a_corrupt_identity_is_set_aside_and_this_node_registers_afresh() {
     for files in corrupt() {
         let mut bench = Bench::new(settings());
-        let memory = Memory { files, staged: StagedFile::Key(public_key(8)) };
+        let staged = StagedFile::Key(public_key(8));
+        let memory = Memory { files, staged, ..Memory::default() };
         assert_eq!(bench.give(Input::Restarted(Box::new(memory))), [Effect::Gather]);
         let effects = bench.give(Input::Gathered(Box::new(gathered(token_value()))));
         assert!(matches!(effects.first(), Some(Effect::Tell(Notice { level: Level::Warn, .. }))));
@@ -139,7 +147,7 @@ fn a_corrupt_identity_is_set_aside_and_this_node_registers_afresh() {
 fn a_corrupt_identity_stays_where_it_is_while_this_node_cannot_register_afresh() {
     for files in corrupt() {
         let mut bench = Bench::new(settings());
-        let memory = Memory { files, staged: StagedFile::Missing };
+        let memory = Memory { files, ..Memory::default() };
         bench.give(Input::Restarted(Box::new(memory)));
         let effects = bench.give(Input::Gathered(Box::new(gathered(sources("")))));
         let [Effect::Tell(told), Effect::Exit(Exit::Unprepared(_))] = effects.as_slice() else {

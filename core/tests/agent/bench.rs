@@ -162,6 +162,7 @@ pub(crate) fn remembered(staged: StagedFile) -> Memory {
             private_key: KeyFile::Sound,
         },
         staged,
+        state: Vec::new(),
     }
 }
 
@@ -208,6 +209,7 @@ pub(crate) fn sent(effects: &[Effect]) -> Vec<(CallId, Request)> {
             Effect::Send { call, request, .. } => Some((*call, request.clone())),
             Effect::Gather
             | Effect::Store(_)
+            | Effect::Keep { .. }
             | Effect::Run { .. }
             | Effect::Cancel { .. }
             | Effect::Reply { .. }

@@ -8,6 +8,7 @@ use meshward_core::{
         },
         network::Network,
         readiness::Readiness,
+        reports::Reports,
         secrets::Secrets,
         standing::Standing,
         view::View,
@@ -61,6 +62,7 @@ fn read(method: Method, path: &str) -> Response {
         network: &network(),
         secrets: &Secrets::default(),
         builtins: &actions().builtins,
+        reports: &Reports::default(),
         readiness: Readiness::Ready,
         status: Status::default(),
     };
@@ -132,6 +134,7 @@ fn nothing_pulled_is_no_peer_and_an_empty_policy() {
     let shelf = Shelf {
         view: &View::default(),
         network: &nothing,
+        reports: &Reports::default(),
         secrets: &Secrets::default(),
         builtins: &[],
         readiness: Readiness::RegistrationPending,

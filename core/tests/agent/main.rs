@@ -3,6 +3,7 @@
 mod admission;
 mod alone;
 mod bench;
+mod counter;
 mod dispatch;
 mod execution;
 mod floor;
@@ -13,12 +14,15 @@ mod judge;
 mod local;
 mod network;
 mod outcome;
+mod own_reports;
 mod pull;
 mod register;
+mod reports;
 mod rotation;
 mod secrets;
 #[path = "../support/mod.rs"]
 mod support;
+mod sync;
 mod tcp;
 mod verdict;
 mod view;

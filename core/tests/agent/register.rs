@@ -56,6 +56,7 @@ fn exit(effects: &[Effect]) -> Option<Exit> {
         Effect::Exit(exit) => Some(exit.clone()),
         Effect::Gather
         | Effect::Store(_)
+        | Effect::Keep { .. }
         | Effect::Send { .. }
         | Effect::Run { .. }
         | Effect::Cancel { .. }

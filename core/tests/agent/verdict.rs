@@ -3,7 +3,7 @@
 use meshward_core::{
     agent::{
         Answer, Failure,
-        verdict::{self, Called, Fetched, Registered, Rotated},
+        verdict::{self, Called, Delivery, Fetched, Registered, Rotated},
     },
     wire::{heartbeat::HeartbeatResponse, http::Response, problem::Code},
 };
@@ -228,4 +228,61 @@ fn the_reason_tells_status_code_detail_and_the_id_of_the_body_before_that_of_the
     assert_eq!(text(full), "409: news: told so (correlation id in-body)");
     assert_eq!(text("{}"), "409 (correlation id in-header)");
     assert_eq!(text("broken"), "409 (correlation id in-header)");
+}
+
+/// What a report and its deletion meet alike.
+fn undelivered(read: fn(&Answer) -> Delivery) {
+    let Delivery::Invalid(reason) = read(&problem(400, "invalid_report")) else {
+        panic!("never taken")
+    };
+    assert_eq!(reason, "400: invalid_report: told so (correlation id c0ffee)");
+    assert_eq!(read(&problem(501, "reports_not_provisioned")), Delivery::NotProvisioned);
+    let transient = [
+        (400, "news"),
+        (401, "unauthorized"),
+        (403, "nsk_node_mismatch"),
+        (404, "news"),
+        (408, "news"),
+        (409, "news"),
+        (413, "news"),
+        (429, "news"),
+        (500, "news"),
+        (501, "news"),
+        (503, "news"),
+        (501, "invalid_report"),
+        (400, "reports_not_provisioned"),
+        (302, "news"),
+    ];
+    for (status, code) in transient {
+        let delivery = read(&problem(status, code));
+        assert!(matches!(delivery, Delivery::Transient(_)), "{status} {code}: {delivery:?}");
+    }
+    for failure in FAILURES {
+        assert!(matches!(read(&Answer::Failed(failure.into())), Delivery::Transient(_)));
+    }
+}
+
+#[test]
+fn a_report_is_delivered_by_a_body_that_says_so() {
+    undelivered(verdict::put_report);
+    let accepted = r#"{"accepted_at":"2027-01-15T08:00:00Z","key":"a"}"#;
+    for status in [200, 201, 299] {
+        assert_eq!(verdict::put_report(&responded(status, accepted)), Delivery::Delivered);
+        for body in ["", "nonsense", "[]", "{}"] {
+            let delivery = verdict::put_report(&responded(status, body));
+            assert!(matches!(delivery, Delivery::Transient(_)), "{status} {body}");
+        }
+    }
+    let missing = verdict::put_report(&problem(404, "report_not_found"));
+    assert!(matches!(missing, Delivery::Transient(_)));
+}
+
+#[test]
+fn a_deletion_is_delivered_by_any_success_and_where_nothing_is_there() {
+    undelivered(verdict::delete_report);
+    for status in [200, 204] {
+        assert_eq!(verdict::delete_report(&responded(status, "")), Delivery::Delivered);
+    }
+    let missing = problem(404, "report_not_found");
+    assert_eq!(verdict::delete_report(&missing), Delivery::Delivered);
 }

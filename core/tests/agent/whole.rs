@@ -6,7 +6,7 @@ use std::time::Duration;
 use meshward_core::{
     agent::{
         Agent, Answer, Captured, Cause, DRAIN_MAX, Effect, Ending, Exit, Failure, Input, Memory,
-        Order, StagedFile, Stored,
+        Order, StagedFile, StateFile, Stored,
     },
     backoff::Jitter,
     ids::{CallId, ExecutionId},
@@ -28,6 +28,7 @@ enum Event {
     Answered { call: usize, content: usize, chance: u16 },
     Stored { order: usize, fails: bool, chance: u16 },
     Finished { run: usize, code: i32 },
+    Kept { file: usize, fails: bool },
     Passed(u64),
     Woken,
     Ticked,
@@ -41,6 +42,8 @@ fn event() -> impl Strategy<Value = Event> {
         4 => (0_usize..2, prop::bool::weighted(0.2), any::<u16>())
             .prop_map(|(order, fails, chance)| Event::Stored { order, fails, chance }),
         2 => (0_usize..3, 0..2).prop_map(|(run, code)| Event::Finished { run, code }),
+        4 => (0_usize..5, prop::bool::weighted(0.2))
+            .prop_map(|(file, fails)| Event::Kept { file, fails }),
         2 => (0_u64..20_000).prop_map(Event::Passed),
         4 => Just(Event::Woken),
         1 => Just(Event::Ticked),
@@ -53,6 +56,7 @@ struct Shell {
     calls: Vec<(CallId, String)>,
     orders: Vec<Order>,
     runs: Vec<ExecutionId>,
+    files: Vec<StateFile>,
     log: Vec<(Now, Input)>,
     exits: Vec<Exit>,
     last_call: CallId,
@@ -66,6 +70,7 @@ impl Shell {
             calls: Vec::new(),
             orders: Vec::new(),
             runs: Vec::new(),
+            files: Vec::new(),
             log: Vec::new(),
             exits: Vec::new(),
             last_call: CallId::default(),
@@ -80,6 +85,7 @@ impl Shell {
             Event::Answered { call, content, chance } => self.answered(call, content, chance),
             Event::Stored { order, fails, chance } => self.stored(order, fails, chance),
             Event::Finished { run, code } => self.finished(run, code),
+            Event::Kept { file, fails } => self.kept(file, fails),
             Event::Passed(millis) => self.bench.pass(Duration::from_millis(millis)),
             Event::Woken => self.wake(),
             Event::Ticked => self.give(Input::Ticked),
@@ -115,6 +121,14 @@ impl Shell {
         }
     }
 
+    fn kept(&mut self, file: usize, fails: bool) {
+        if !self.files.is_empty() {
+            let file = self.files.remove(file % self.files.len());
+            let outcome = if fails { Err("full".into()) } else { Ok(()) };
+            self.give(Input::Kept { file, outcome });
+        }
+    }
+
     fn wake(&mut self) {
         if let Some(due) = self.bench.agent.wakeup() {
             self.bench.pass(due.since(self.bench.now.mono));
@@ -144,6 +158,10 @@ impl Shell {
         match effect {
             Effect::Gather => self.give(Input::Gathered(Box::new(gathered(token_in_file())))),
             Effect::Store(order) => self.orders.push(order),
+            Effect::Keep { file, .. } => {
+                assert!(!self.files.contains(&file), "two changes of {file} at once");
+                self.files.push(file);
+            }
             Effect::Send { call, request, timeout, .. } => {
                 assert!(call > self.last_call && !timeout.is_zero());
                 self.last_call = call;
@@ -197,6 +215,8 @@ fn good(path: &str, content: usize) -> String {
         )
     } else if path.ends_with("/state") {
         snapshot(content)
+    } else if path.contains("/reports/") {
+        r#"{"accepted_at":"2027-01-15T08:00:00Z","key":"status.mesh"}"#.into()
     } else {
         r#"{"status":"ack"}"#.into()
     }

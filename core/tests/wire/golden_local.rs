@@ -3,11 +3,12 @@
 use meshward_core::{
     secret::Secret,
     wire::{
-        grammar::Malformed,
+        grammar::{Malformed, ReportKey},
         identity::{Corrupt, Files, Identity, IdentityFile, KeyFile, Unusable},
+        kept::{Damage, KeptReport, file_key, file_name},
         local::{
             DataEntry, DataSummary, KeySummary, LocalError, Metadatum, PULLED_CONTENT_TYPE, Queues,
-            StateSummary, Status,
+            ReportEntry, StateSummary, Status,
         },
         register::RegisterResponse,
     },
@@ -179,7 +180,12 @@ fn local_status() {
         delivery_mode: "pull_only".into(),
         last_heartbeat_age_seconds: Some(12),
         last_pull_age_seconds: Some(0),
-        queues: Queues { executions_active: 1, executions_waiting: 2 },
+        queues: Queues {
+            executions_active: 1,
+            executions_waiting: 2,
+            reports_unsynced: 3,
+            reports_writing: 4,
+        },
     };
     both("local_status.ready", &ready);
     let starting = Status {
@@ -189,4 +195,71 @@ fn local_status() {
     };
     written("local_status.starting", &starting);
     read("local_status.starting", &starting);
+}
+
+fn report() -> ReportEntry {
+    ReportEntry {
+        key: "app.build".into(),
+        content_type: "application/json".into(),
+        payload: raw(r#"{"n":1.50,"ok":true}"#),
+        version: 3,
+        updated_at: at("2026-01-15T10:30:00Z"),
+    }
+}
+
+#[test]
+fn local_report() {
+    both("local_report.entry", &report());
+}
+
+#[test]
+fn kept_report() {
+    let key = ReportKey::parse("app.build").expect("a key");
+    let delivered = ReportEntry {
+        content_type: "text/plain".into(),
+        payload: raw("null"),
+        version: 1,
+        updated_at: at("2026-01-15T10:30:00.5Z"),
+        ..report()
+    };
+    let rows = [
+        ("unsynced", KeptReport::Entry { entry: report(), synced: None }),
+        ("synced", KeptReport::Entry { entry: delivered, synced: Some(NODE.into()) }),
+        ("deleted", KeptReport::Deleted(key.clone())),
+    ];
+    for (name, kept) in rows {
+        let text = format!("{}\n", golden(&format!("kept_report.{name}")));
+        assert_eq!(String::from_utf8_lossy(&kept.encode()), text, "{name}");
+        assert_eq!(KeptReport::decode(&key, text.as_bytes()), Ok(kept.clone()), "{name}");
+        let later = text.replacen('{', "{\"member of a later version\":[1],", 1);
+        assert_eq!(KeptReport::decode(&key, later.as_bytes()), Ok(kept), "{name}");
+        for end in 1..text.trim_end().len() {
+            let cut = KeptReport::decode(&key, &text.as_bytes()[..end]);
+            assert!(matches!(cut, Err(Damage::Malformed(_))), "{name} cut at {end}: {cut:?}");
+        }
+    }
+}
+
+#[test]
+fn names_of_kept_files() {
+    let rows = [
+        ("app.build", "app.build.json"),
+        ("status.user-access", "status.user-access.json"),
+        ("app/config", "app%2fconfig.json"),
+        ("..", "%2e..json"),
+        (".hidden", "%2ehidden.json"),
+        ("A b", "%41%20b.json"),
+        ("50%", "50%25.json"),
+        ("\u{e9}", "%c3%a9.json"),
+        ("", ".json"),
+    ];
+    for (key, name) in rows {
+        assert_eq!(file_name(key), name);
+        assert_eq!(file_key(name).as_deref(), Some(key));
+    }
+    for name in
+        ["app.build", "A.json", "%2E.json", "a%.json", "%ff.json", ".a.json", "app.json.tmp"]
+    {
+        assert_eq!(file_key(name), None, "{name}");
+    }
 }

@@ -11,7 +11,7 @@ use meshward_core::{
     wire::{
         http::percent_encode,
         json::{self, Raw},
-        local::DataEntry as ReportEntry,
+        local::ReportEntry,
     },
 };
 

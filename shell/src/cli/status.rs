@@ -60,5 +60,10 @@ fn text(status: &Status) -> String {
         "executions:     {} active, {} waiting",
         status.queues.executions_active, status.queues.executions_waiting
     );
+    let _ = writeln!(
+        out,
+        "reports:        {} to deliver, {} to write",
+        status.queues.reports_unsynced, status.queues.reports_writing
+    );
     out
 }

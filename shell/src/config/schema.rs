@@ -216,7 +216,6 @@ const IDLE: &[&str] = &[
     "audit.",
     "control_plane.sse_",
     "integrity.",
-    "local_api.debounce_period",
     "logs.",
     "metrics.",
     "nat.",

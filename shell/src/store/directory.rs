@@ -8,9 +8,13 @@ use std::{
         unix::fs::{DirBuilderExt, PermissionsExt},
     },
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::{
+    fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat},
+    io::Errno,
+};
 use zeroize::Zeroizing;
 
 use super::{
@@ -30,7 +34,8 @@ const ALWAYS: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NON
 #[derive(Debug)]
 pub(super) struct Directory {
     fd: OwnedFd,
-    _lock: File,
+    /// Shared with the folders below.
+    lock: Arc<File>,
 }
 
 impl Directory {
@@ -43,7 +48,30 @@ impl Directory {
         let stat = rustix::fs::fstat(&fd).map_err(|error| refused(path, error.into()))?;
         check(path, &stat)?;
         let lock = lock(path, &fd)?;
-        Ok(Self { fd, _lock: lock })
+        Ok(Self { fd, lock: Arc::new(lock) })
+    }
+
+    /// Opens a folder of this directory, which is created if missing.
+    pub(super) fn below(&mut self, path: &Path, name: &str) -> Result<Self, StoreError> {
+        let disk = |doing| {
+            move |source: io::Error| StoreError::Disk { doing, path: path.to_owned(), source }
+        };
+        match self.make_folder(name) {
+            Ok(()) => self.sync().map_err(disk("create"))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(disk("create")(error)),
+        }
+        let fd = match self.open_at(name, OFlags::RDONLY | OFlags::DIRECTORY) {
+            Err(error)
+                if matches!(Errno::from_io_error(&error), Some(Errno::NOTDIR | Errno::LOOP)) =>
+            {
+                return Err(StoreError::NoFolder(path.to_owned()));
+            }
+            opened => opened.map_err(disk("open"))?,
+        };
+        let stat = rustix::fs::fstat(&fd).map_err(|error| disk("look at")(error.into()))?;
+        check(path, &stat)?;
+        Ok(Self { fd, lock: Arc::clone(&self.lock) })
     }
 
     fn open_at(&self, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
@@ -107,7 +135,7 @@ fn lock(path: &Path, directory: &OwnedFd) -> Result<File, StoreError> {
     let mut file = File::from(fd);
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
-        Err(error) if error == rustix::io::Errno::WOULDBLOCK => {
+        Err(error) if error == Errno::WOULDBLOCK => {
             return Err(StoreError::InUse { path: path.to_owned(), process: holder(&file) });
         }
         Err(error) => return Err(failed(error.into())),
@@ -155,7 +183,6 @@ impl Disk for Directory {
     }
 
     fn read(&mut self, name: &str) -> io::Result<Found> {
-        use rustix::io::Errno;
         let fd = match rustix::fs::openat(&self.fd, name, OFlags::RDONLY | ALWAYS, Mode::empty()) {
             Ok(fd) => fd,
             Err(Errno::NOENT) => return Ok(Found::Missing),

@@ -7,10 +7,14 @@ mod directory;
 mod disk;
 mod error;
 mod keys;
+mod shelf;
 mod vault;
+mod writer;
 
 #[cfg(test)]
 mod crash;
+#[cfg(test)]
+mod crash_state;
 #[cfg(test)]
 mod shadow;
 
@@ -21,23 +25,30 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{Memory, Order, Stored},
+    agent::{Folder, FoundFile, Memory, Order, StateFile, Stored},
     time::Wall,
     wire::timestamp::Timestamp,
 };
 
 pub use self::error::StoreError;
+pub(crate) use self::writer::{Ended, State, Writer};
 use self::{
     directory::Directory,
     disk::Disk,
+    shelf::{FILES_MAX, Shelf},
     vault::{Fault, Vault},
 };
 use crate::chance;
+
+/// The folder of what is kept beside the identity.
+const STATE: &str = "state";
 
 /// The data directory, locked for the life of this value.
 pub struct Store {
     path: PathBuf,
     vault: Vault<Directory>,
+    /// Until it is taken.
+    state: Option<State>,
     token_file: Option<PathBuf>,
 }
 
@@ -49,9 +60,15 @@ impl Store {
             return Err(StoreError::Unset);
         }
         let path = directory::normal(data_dir);
-        let directory = Directory::open(&path)?;
+        let mut directory = Directory::open(&path)?;
+        let state = open_state(&mut directory, path.join(STATE))?;
         let vault = Vault::open(directory).map_err(|fault| unreadable(&path, fault))?;
-        Ok(Self { path, vault, token_file: None })
+        Ok(Self { path, vault, state: Some(state), token_file: None })
+    }
+
+    /// Hands out what is below `state/`, for the thread that changes it.
+    pub(crate) const fn take_state(&mut self) -> Option<State> {
+        self.state.take()
     }
 
     /// Names the file that [`Order::ForgetToken`] removes.
@@ -63,7 +80,9 @@ impl Store {
 
     /// Reads what the directory holds.
     pub fn remember(&mut self) -> Result<Memory, StoreError> {
-        self.vault.remember().map_err(|fault| unreadable(&self.path, fault))
+        let memory = self.vault.remember().map_err(|fault| unreadable(&self.path, fault))?;
+        let state = self.state.as_mut().map(load).transpose()?.unwrap_or_default();
+        Ok(Memory { state, ..memory })
     }
 
     /// Carries an order out; it blocks until all is durable.
@@ -107,6 +126,23 @@ impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Store({})", self.path.display())
     }
+}
+
+fn open_state(directory: &mut Directory, path: PathBuf) -> Result<State, StoreError> {
+    let mut state = directory.below(&path, STATE)?;
+    let folder = path.join(Folder::Report.name());
+    let reports = state.below(&folder, Folder::Report.name())?;
+    let reports = Shelf::open(reports).map_err(|fault| unreadable(&folder, fault))?;
+    Ok(State { path, reports })
+}
+
+fn load(state: &mut State) -> Result<Vec<FoundFile>, StoreError> {
+    let folder = Folder::Report;
+    let path = state.path.join(folder.name());
+    let files = state.reports.load().map_err(|fault| unreadable(&path, fault))?;
+    let files = files.ok_or(StoreError::Crowded { path, most: FILES_MAX })?;
+    let found = |(name, content)| FoundFile { file: StateFile { folder, name }, content };
+    Ok(files.into_iter().map(found).collect())
 }
 
 fn unreadable(path: &Path, fault: Fault) -> StoreError {

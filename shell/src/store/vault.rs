@@ -46,7 +46,7 @@ pub(super) struct Fault {
 }
 
 /// Names the operation that failed.
-trait Context<T> {
+pub(super) trait Context<T> {
     fn doing(self, doing: &'static str, name: &str) -> Result<T, Fault>;
 }
 
@@ -70,14 +70,7 @@ pub(super) struct Vault<D> {
 impl<D: Disk> Vault<D> {
     /// Takes a directory over: what an earlier process left half-written goes, what it left un-synced is made durable.
     pub(super) fn open(mut disk: D) -> Result<Self, Fault> {
-        for name in disk.names().doing("list", ".")? {
-            if name.starts_with(UNFINISHED)
-                && let Err(error) = disk.unlink(&name)
-            {
-                warn!("cannot remove the half-written file {name}: {error}");
-            }
-        }
-        disk.sync().doing("sync", ".")?;
+        clear_unfinished(&mut disk)?;
         Ok(Self { disk })
     }
 
@@ -104,6 +97,7 @@ impl<D: Disk> Vault<D> {
                 Key::Broken => StagedFile::Broken,
                 Key::Sound(key) => key.public().map_or(StagedFile::Broken, StagedFile::Key),
             },
+            state: Vec::new(),
         })
     }
 
@@ -236,8 +230,7 @@ impl<D: Disk> Vault<D> {
     /// Puts new content under a name so that a reader at any time, and after any crash, finds the old or the new whole.
     fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
         let unfinished = format!("{UNFINISHED}{name}");
-        let written = self
-            .write_anew(&unfinished, bytes)
+        let written = write_anew(&mut self.disk, &unfinished, bytes)
             .and_then(|()| self.disk.rename(&unfinished, name).doing("write", name));
         if let Err(fault) = written {
             if let Err(error) = self.disk.unlink(&unfinished)
@@ -248,18 +241,6 @@ impl<D: Disk> Vault<D> {
             return Err(Fault { name: name.to_owned(), ..fault });
         }
         self.disk.sync().doing("sync", ".")
-    }
-
-    fn write_anew(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
-        let mut file = match self.disk.create(name) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                self.disk.unlink(name).doing("remove", name)?;
-                self.disk.create(name).doing("write", name)?
-            }
-            created => created.doing("write", name)?,
-        };
-        self.disk.write(&mut file, bytes).doing("write", name)?;
-        self.disk.sync_file(&mut file).doing("write", name)
     }
 
     fn key(&mut self, name: &str) -> Result<Key, Fault> {
@@ -296,6 +277,31 @@ impl<D: Disk> Vault<D> {
             String::new()
         })))
     }
+}
+
+/// Writes a file whole and makes its content durable; one that is half-written there already is replaced.
+pub(super) fn write_anew<D: Disk>(disk: &mut D, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+    let mut file = match disk.create(name) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            disk.unlink(name).doing("remove", name)?;
+            disk.create(name).doing("write", name)?
+        }
+        created => created.doing("write", name)?,
+    };
+    disk.write(&mut file, bytes).doing("write", name)?;
+    disk.sync_file(&mut file).doing("write", name)
+}
+
+/// Removes what earlier processes left half-written.
+pub(super) fn clear_unfinished<D: Disk>(disk: &mut D) -> Result<(), Fault> {
+    for name in disk.names().doing("list", ".")? {
+        if name.starts_with(UNFINISHED)
+            && let Err(error) = disk.unlink(&name)
+        {
+            warn!("cannot remove the half-written file {name}: {error}");
+        }
+    }
+    disk.sync().doing("sync", ".")
 }
 
 /// Whether a file holds what a power failure leaves of a file that was never synced; tells the operator.

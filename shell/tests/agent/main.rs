@@ -9,6 +9,7 @@ mod crash;
 mod exits;
 mod local;
 mod node;
+mod reports;
 mod secrets;
 mod tcp;
 mod work;

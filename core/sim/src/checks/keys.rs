@@ -64,7 +64,7 @@ impl Keys {
         match sending.said {
             Said::Register { key, .. } => self.registers(sending, key, found),
             Said::Rotate { key } => self.rotates(sending, key, found),
-            Said::Callback { .. } | Said::Heartbeat { .. } | Said::Pull => {}
+            Said::Callback { .. } | Said::Heartbeat { .. } | Said::Pull | Said::Report { .. } => {}
         }
     }
 
@@ -119,6 +119,7 @@ impl Keys {
             | Said::Heartbeat { .. }
             | Said::Pull
             | Said::Register { .. }
+            | Said::Report { .. }
             | Said::Rotate { .. } => {}
         }
     }

@@ -6,6 +6,7 @@
 mod executions;
 mod keys;
 mod presence;
+mod reports;
 mod witness;
 
 use meshward_core::{agent::Exit, ids::ExecutionId, time::Mono, wire::timestamp::Timestamp};
@@ -14,6 +15,7 @@ use crate::{net::Caller, node::Node, route::Said};
 use executions::Executions;
 use keys::Keys;
 use presence::Presence;
+use reports::Reports;
 use witness::Found;
 pub use witness::{Beginning, Rest, Sending, Serving, Violation};
 
@@ -23,6 +25,7 @@ pub struct Checks {
     executions: Executions,
     keys: Keys,
     presence: Presence,
+    reports: Reports,
 }
 
 impl Checks {
@@ -33,6 +36,7 @@ impl Checks {
             executions: Executions::of(nodes),
             keys: Keys::of(nodes),
             presence: Presence::of(nodes),
+            reports: Reports::of(nodes),
         }
     }
 
@@ -45,6 +49,7 @@ impl Checks {
         self.executions.forgot();
         self.keys.forgot();
         self.presence.forgot();
+        self.reports.forgot();
     }
 
     pub fn damaged(&mut self, at: usize) {
@@ -60,18 +65,29 @@ impl Checks {
         self.executions.sent(sending, &mut self.found);
         self.keys.sent(sending, &mut self.found);
         self.presence.sent(sending, &mut self.found);
+        self.reports.sent(sending, &mut self.found);
     }
 
     pub fn served(&mut self, serving: &Serving<'_>) {
         self.executions.served(serving, &mut self.found);
         self.keys.served(serving);
         self.presence.served(serving, &mut self.found);
+        self.reports.served(serving, &mut self.found);
     }
 
     /// An agent hears an answer; 0 is no answer in time.
     pub fn heard(&mut self, caller: Caller, said: &Said, status: u16) {
         self.executions.heard(caller, said, status);
         self.keys.heard(caller.node, said, status);
+    }
+
+    /// A program on a node asks for a report to be written, or deleted where there is no value.
+    pub fn wished(&mut self, at: usize, key: &str, value: Option<String>) {
+        self.reports.wished(at, key, value);
+    }
+
+    pub fn replied(&mut self, at: usize, key: &str, value: Option<String>, status: u16) {
+        self.reports.replied((at, key), value, status, &mut self.found);
     }
 
     pub fn began(&mut self, beginning: &Beginning<'_>) {
@@ -95,6 +111,7 @@ impl Checks {
     /// What holds at every moment.
     pub fn stand(&mut self, nodes: &[Node]) -> Result<(), Violation> {
         self.keys.stand(nodes, &mut self.found);
+        self.reports.stand(nodes, &mut self.found);
         self.found.take()
     }
 
@@ -103,6 +120,7 @@ impl Checks {
         self.keys.rested(rest, &mut self.found);
         self.executions.rested(rest, &mut self.found);
         self.presence.rested(rest, &mut self.found);
+        self.reports.rested(rest, &mut self.found);
         self.found.take()
     }
 }

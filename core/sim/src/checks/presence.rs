@@ -64,7 +64,7 @@ impl Presence {
                 found.unless(!hasty, "heartbeats keep their distance");
                 seen.beat = Some((life, now));
             }
-            Said::Callback { .. } | Said::Pull | Said::Rotate { .. } => {}
+            Said::Callback { .. } | Said::Pull | Said::Report { .. } | Said::Rotate { .. } => {}
         }
     }
 
@@ -80,7 +80,7 @@ impl Presence {
                     self.nodes[serving.caller.node].accepted = Some(serving.now.mono);
                 }
             }
-            Said::Callback { .. } | Said::Pull | Said::Rotate { .. } => {}
+            Said::Callback { .. } | Said::Pull | Said::Report { .. } | Said::Rotate { .. } => {}
         }
     }
 

@@ -2,5 +2,6 @@
 
 mod executions;
 mod identity;
+mod reports;
 mod rotation;
 mod support;

@@ -3,6 +3,7 @@
 mod caller;
 mod exit;
 mod gathered;
+mod kept;
 mod orders;
 mod runs;
 mod settings;
@@ -15,6 +16,7 @@ use thiserror::Error;
 pub use caller::{Caller, Door, Peer};
 pub use exit::Exit;
 pub use gathered::{Gathered, TokenFile, TokenSources, Unprepared};
+pub use kept::{Change, Content, Folder, FoundContent, FoundFile, StateFile};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
 pub use runs::{Captured, Cause, Ending, Run};
 pub use settings::{ActionSettings, Purpose, Settings, TcpSettings};
@@ -35,6 +37,8 @@ pub enum Input {
     Gathered(Box<Gathered>),
     /// An [`Order`] on the data directory was carried out, or failed.
     Stored(Stored),
+    /// A change by [`Effect::Keep`] is durable, or the disk refused it; the text tells the path and the cause.
+    Kept { file: StateFile, outcome: Result<(), String> },
     /// A call by [`Effect::Send`] ended; each call is answered once.
     Answered { call: CallId, answer: Answer, jitter: Jitter },
     /// A run by [`Effect::Run`] ended.
@@ -56,6 +60,8 @@ pub enum Effect {
     Gather,
     /// Finished before the next effect is begun; answered by [`Input::Stored`].
     Store(Order),
+    /// Change a file below `state/`; not waited for, answered by [`Input::Kept`]. Of one file one change at a time.
+    Keep { file: StateFile, change: Change },
     /// Answered by [`Input::Answered`] within the timeout; of an answer no more than `answer_max` bytes are kept.
     Send { call: CallId, request: Request, timeout: Duration, answer_max: usize },
     /// Run an action; answered by [`Input::Finished`].

@@ -1,7 +1,8 @@
 //! What the data directory held, and the changes that are ordered of it.
 
-use alloc::{boxed::Box, string::String};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
+use super::kept::FoundFile;
 use crate::{
     backoff::Jitter,
     wire::{
@@ -15,6 +16,8 @@ use crate::{
 pub struct Memory {
     pub files: Files,
     pub staged: StagedFile,
+    /// What is kept below `state/`.
+    pub state: Vec<FoundFile>,
 }
 
 /// `rotation_pending_key` as its reader found it.

@@ -6,6 +6,7 @@ mod actions;
 pub mod bearer;
 pub mod gate;
 mod health;
+mod report;
 mod route;
 pub mod secret;
 
@@ -13,13 +14,16 @@ use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-use super::{network::Network, readiness::Readiness, secrets::Secrets, view::View};
+use super::{
+    network::Network, readiness::Readiness, reports::Reports, secrets::Secrets, view::View,
+};
 use crate::wire::{
     http::Response,
     json::{self, Raw},
     local::{LocalError, Metadatum, StateSummary, Status},
 };
 pub use health::health;
+pub use report::{CONTENT_TYPE_MAX, read_report, reported};
 pub use route::{Ask, BODY_MAX, Miss, REPORT_BODY_MAX, Read, body_max, route};
 
 /// What there is to read.
@@ -30,6 +34,7 @@ pub struct Shelf<'a> {
     pub secrets: &'a Secrets,
     /// The names of the built-in actions.
     pub builtins: &'a [String],
+    pub reports: &'a Reports,
     pub readiness: Readiness,
     pub status: Status,
 }
@@ -56,7 +61,6 @@ pub fn look_up(shelf: &Shelf<'_>, read: Read) -> Response {
         Read::LogStatus => unavailable("log status not available"),
         Read::Peers => found(&shelf.network.peers),
         Read::Policies => policy(shelf.network.policy.as_ref()),
-        Read::Report(_) | Read::Reports => unavailable("not available"),
         Read::Secrets => secret::hidden(found(&shelf.secrets.summary())),
         Read::Data => found(&shelf.view.data_keys().collect::<Vec<_>>()),
         Read::DataEntry(key) => shelf.view.data.get(&key).map_or_else(missing, found),
@@ -65,8 +69,12 @@ pub fn look_up(shelf: &Shelf<'_>, read: Read) -> Response {
             Some(value) => found(&Metadatum { key, value: value.clone() }),
             None => missing(),
         },
+        Read::Report(key) => report::look_up_report(shelf.reports, &key),
+        Read::Reports => found(&shelf.reports.summaries().collect::<Vec<_>>()),
         Read::State => {
-            found(&StateSummary { secret_keys: shelf.secrets.summary(), ..shelf.view.summary() })
+            let (secret_keys, report_keys) =
+                (shelf.secrets.summary(), shelf.reports.summaries().collect());
+            found(&StateSummary { secret_keys, report_keys, ..shelf.view.summary() })
         }
         Read::Status => found(&shelf.status),
     }

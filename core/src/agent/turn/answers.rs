@@ -11,7 +11,7 @@ use crate::{
         life::Question,
         pull, register, rotation,
         scrub::Scrub,
-        verdict,
+        sync, verdict,
     },
     backoff::Jitter,
     ids::{CallId, ExecutionId},
@@ -67,6 +67,13 @@ impl Turn<'_> {
             Some(Question::Register) => {
                 let verdict = Box::new(verdict::register(answer, self.now.wall));
                 self.registration(register::Input::Answered { verdict, jitter });
+            }
+            Some(Question::Report { key, generation, is_deleted }) => {
+                let delivery = match is_deleted {
+                    true => verdict::delete_report(&answer),
+                    false => verdict::put_report(&answer),
+                };
+                self.sync(sync::Input::Answered { key, generation, delivery });
             }
             Some(Question::Rotate(key)) => {
                 let verdict = verdict::rotate(answer);

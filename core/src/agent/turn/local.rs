@@ -27,20 +27,20 @@ impl Turn<'_> {
             Ok(Ask::Secret(key)) => {
                 self.secret_asked(call, caller, (&key, request.query.as_deref()));
             }
-            Ok(ask) => self.answer(call, caller, ask),
+            Ok(ask) => self.answer((call, caller), ask, request),
             Err(miss) => self.reply(call, local::missed(miss)),
         }
     }
 
-    fn answer(&mut self, call: CallId, caller: &Caller, ask: Ask) {
+    fn answer(&mut self, (call, caller): (CallId, &Caller), ask: Ask, request: &Request) {
         let response = match ask {
             Ask::Read(Read::Secrets) if let Err(denied) = self.gate(caller) => denied,
             Ask::Read(read) => self.looked_up(read),
             Ask::ReloadHooks => local::unavailable("hook reloader not available"),
             Ask::RunAction => local::run_action(&self.settings.actions.builtins),
-            Ask::DeleteReport(_) | Ask::PutReport(_) | Ask::Secret(_) | Ask::Watch => {
-                local::unavailable("not available")
-            }
+            Ask::DeleteReport(key) => return self.delete_report(call, &key),
+            Ask::PutReport(key) => return self.put_report(call, &key, request),
+            Ask::Secret(_) | Ask::Watch => local::unavailable("not available"),
         };
         self.reply(call, response);
     }
@@ -50,6 +50,7 @@ impl Turn<'_> {
             view: &self.agent.view,
             network: &self.agent.network,
             secrets: &self.agent.secrets,
+            reports: &self.agent.reports,
             builtins: &self.settings.actions.builtins,
             readiness: self.agent.readiness(),
             status: self.agent.status(self.now),

@@ -11,8 +11,9 @@ use crate::{
         heartbeat,
         life::{Life, Question},
         network::Network,
-        pull, register, rotation,
+        pull, register, reports, rotation,
         standing::Standing,
+        sync,
     },
     time::Mono,
     wire::{
@@ -62,7 +63,9 @@ impl Turn<'_> {
         if self.settings.purpose == Purpose::Register {
             return self.exit(Exit::Registered { node_id, mesh_ip });
         }
+        self.reports(reports::Input::Armed { node: node_id });
         if self.agent.life == Life::Working {
+            self.sync(sync::Input::Armed);
             self.heartbeat(heartbeat::Input::Armed);
             self.pull(pull::Input::Armed);
             self.rotation(rotation::Input::Armed(staged));
@@ -78,7 +81,10 @@ impl Turn<'_> {
         self.agent.heartbeat = step.state;
         for effect in step.effects {
             match effect {
-                heartbeat::Effect::Post => self.post_heartbeat(),
+                heartbeat::Effect::Post => {
+                    self.post_heartbeat();
+                    self.publish();
+                }
                 heartbeat::Effect::Reconcile => self.pull(pull::Input::Triggered),
                 heartbeat::Effect::RotateKeys => {
                     self.rotation(rotation::Input::Signalled(rotation::Source::Heartbeat));

@@ -3,14 +3,15 @@
 mod answers;
 mod local;
 mod machines;
+mod reporting;
 mod secret_reads;
 
 use alloc::{boxed::Box, string::ToString, vec::Vec};
-use core::time::Duration;
+use core::{mem, time::Duration};
 
 use super::{
     Agent, DRAIN_MAX, Effect, Exit, Input, Life, Memory, Question, Settings, execution, heartbeat,
-    post, pull, register, rotation, secrets,
+    post, pull, register, reports, rotation, secrets, sync,
 };
 use crate::{
     step::Step,
@@ -35,6 +36,7 @@ impl<'s> Turn<'s> {
             Input::Restarted(memory) => self.restarted(memory),
             Input::Gathered(gathered) => self.registration(register::Input::Gathered(gathered)),
             Input::Stored(stored) => self.stored(stored),
+            Input::Kept { file, outcome } => self.reports(reports::Input::Kept { file, outcome }),
             Input::Answered { call, answer, jitter } => self.answered(call, answer, jitter),
             Input::Finished { execution, ending } => self.finished(execution, ending),
             Input::Asked { call, caller, request } => self.asked(call, &caller, &request),
@@ -57,15 +59,17 @@ impl<'s> Turn<'s> {
             Life::Draining { until } => {
                 let undecided = !self.agent.dispatch.is_idle()
                     || self.agent.registration.is_undecided()
-                    || self.agent.rotation.is_committing();
+                    || self.agent.rotation.is_committing()
+                    || self.agent.reports.writing() > 0;
                 !undecided || until <= self.now.mono
             }
             Life::Working | Life::Over => false,
         }
     }
 
-    fn restarted(&mut self, memory: Box<Memory>) {
+    fn restarted(&mut self, mut memory: Box<Memory>) {
         self.agent.staged = memory.staged;
+        self.reports(reports::Input::Loaded(mem::take(&mut memory.state)));
         self.registration(register::Input::Restarted(memory));
     }
 
@@ -76,6 +80,7 @@ impl<'s> Turn<'s> {
             self.heartbeat(heartbeat::Input::Quieted);
             self.pull(pull::Input::Quieted);
             self.dispatch(execution::Input::Draining);
+            self.sync(sync::Input::Quieted);
         }
     }
 
@@ -86,6 +91,7 @@ impl<'s> Turn<'s> {
         self.rotation(rotation::Input::Ticked);
         self.dispatch(execution::Input::Ticked);
         self.secrets(secrets::Input::Ticked);
+        self.sync(sync::Input::Ticked);
     }
 
     pub(super) fn node(&self) -> alloc::string::String {

@@ -29,6 +29,26 @@ impl Raw {
         &self.0
     }
 
+    /// The value that an absent member stands for.
+    pub fn null() -> Self {
+        Self("null".into())
+    }
+
+    /// The same value without the white space between its tokens; numbers and strings stay as they were spelled.
+    #[must_use]
+    pub fn compact(&self) -> Self {
+        let (mut quoted, mut escaped) = (false, false);
+        let kept = |one: &char| {
+            let is_space = matches!(one, ' ' | '\t' | '\n' | '\r');
+            if *one == '"' && !escaped {
+                quoted = !quoted;
+            }
+            escaped = *one == '\\' && !escaped;
+            quoted || !is_space
+        };
+        Self(self.0.chars().filter(kept).collect::<String>().into())
+    }
+
     /// Whether the value is an object.
     pub fn is_object(&self) -> bool {
         self.0.starts_with('{')

@@ -1,0 +1,80 @@
+//! What a start finds on the disk: sound files are taken in, damaged ones are told and renamed.
+
+use alloc::{format, string::String, vec::Vec};
+
+use super::{Effect, Reports, Slot, slot::Errand};
+use crate::{
+    agent::{
+        facts::{Change, Folder, FoundContent, FoundFile, StateFile},
+        notice::Notice,
+    },
+    time::Now,
+    wire::{
+        grammar::ReportKey,
+        kept::{self, KeptReport},
+        timestamp::Timestamp,
+    },
+};
+
+/// What stands in the name of a file that was damaged.
+const DAMAGED: &str = ".damaged-";
+
+impl Reports {
+    pub(super) fn loaded(&mut self, now: Now, files: Vec<FoundFile>, effects: &mut Vec<Effect>) {
+        for FoundFile { file, content } in files {
+            if file.folder != Folder::Report || file.name.contains(DAMAGED) {
+                continue;
+            }
+            let key = kept::file_key(&file.name).and_then(|key| ReportKey::parse(&key).ok());
+            match (read(key.as_ref(), &content), key) {
+                (Ok(report), Some(key)) => self.take_in(key, report),
+                (Ok(_), None) => {}
+                (Err(reason), key) => self.set_aside(now, (file, key), &reason, effects),
+            }
+        }
+    }
+
+    fn take_in(&mut self, key: ReportKey, report: KeptReport) {
+        let slot = match report {
+            KeptReport::Entry { entry, synced } => {
+                Slot { entry: Some(entry), synced, generation: 1, ..Slot::default() }
+            }
+            KeptReport::Deleted(_) => Slot { generation: 1, ..Slot::default() },
+        };
+        if slot.synced.is_none() {
+            self.unsynced.insert(key.clone(), slot.generation);
+        }
+        self.slots.insert(key, slot);
+    }
+
+    /// It may have been a report that was answered for, so it is told as an error and nothing of it is lost.
+    fn set_aside(
+        &mut self,
+        now: Now,
+        (file, key): (StateFile, Option<ReportKey>),
+        reason: &str,
+        effects: &mut Vec<Effect>,
+    ) {
+        let second = core::time::Duration::from_secs(now.wall.since_origin().as_secs());
+        let time = Timestamp::from(crate::time::Wall::from_origin(second));
+        let name = format!("{}{DAMAGED}{time}", file.name);
+        effects.push(Effect::Tell(Notice::error(format!(
+            "{file} holds no report, {reason}; it is kept beside as {name}, and the start goes on"
+        ))));
+        if let Some(key) = key {
+            let slot = Slot { errand: Some(Errand::Aside), ..Slot::default() };
+            self.slots.insert(key, slot);
+        }
+        effects.push(Effect::Keep { file, change: Change::Rename(name) });
+    }
+}
+
+fn read(key: Option<&ReportKey>, content: &FoundContent) -> Result<KeptReport, String> {
+    let key = key.ok_or("its name is not that of a report")?;
+    match content {
+        FoundContent::Bytes(bytes) => {
+            KeptReport::decode(key, &bytes.0).map_err(|damage| format!("{damage}"))
+        }
+        FoundContent::Foreign(kind) => Err(format!("it is {kind}")),
+    }
+}
