@@ -66,7 +66,7 @@ impl World {
             Effect::Send { call, request, timeout, .. } => self.send(at, call, (&request, timeout)),
             Effect::Run { execution, run } => self.begin(at, execution, &run),
             Effect::Cancel { execution } => self.cancel(at, execution),
-            Effect::Reply { .. } | Effect::Tell(_) => {}
+            Effect::Reply { .. } | Effect::Stream(_) | Effect::Tell(_) => {}
             Effect::Exit(exit) => self.exit(at, &exit),
         }
         None

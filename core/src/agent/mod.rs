@@ -19,6 +19,7 @@ pub mod secrets;
 pub mod standing;
 pub mod verdict;
 pub mod view;
+pub mod watch;
 
 mod life;
 mod status;
@@ -30,7 +31,7 @@ use core::time::Duration;
 pub use facts::{
     ActionSettings, Answer, Caller, Captured, Cause, Door, Effect, Ending, Exit, Failure, Gathered,
     Input, Lost, Memory, Order, OrderKind, Peer, Purpose, Run, Settings, StagedFile, Stored,
-    TcpSettings, TokenFile, TokenSources, Unprepared,
+    Stream, TcpSettings, TokenFile, TokenSources, Unprepared,
 };
 pub use notice::{Level, Notice};
 
@@ -52,6 +53,7 @@ use secrets::Secrets;
 use standing::Standing;
 use turn::Turn;
 use view::View;
+use watch::Watch;
 
 /// How long a stop waits for runs to end and for what is under way to be decided.
 pub const DRAIN_MAX: Duration = Duration::from_secs(30);
@@ -71,6 +73,7 @@ pub struct Agent {
     secrets: Secrets,
     network: Network,
     view: View,
+    watch: Watch,
     /// The calls under way, by the question each asks.
     asked: BTreeMap<CallId, Question>,
     last_call: CallId,

@@ -22,4 +22,5 @@ mod support;
 mod tcp;
 mod verdict;
 mod view;
+mod watch;
 mod whole;

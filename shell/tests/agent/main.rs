@@ -9,4 +9,5 @@ mod local;
 mod node;
 mod secrets;
 mod tcp;
+mod watch;
 mod work;

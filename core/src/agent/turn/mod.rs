@@ -4,13 +4,14 @@ mod answers;
 mod local;
 mod machines;
 mod secret_reads;
+mod watchers;
 
 use alloc::{boxed::Box, string::ToString, vec::Vec};
 use core::time::Duration;
 
 use super::{
     Agent, DRAIN_MAX, Effect, Exit, Input, Life, Memory, Question, Settings, execution, heartbeat,
-    post, pull, register, rotation, secrets,
+    post, pull, register, rotation, secrets, watch,
 };
 use crate::{
     step::Step,
@@ -38,6 +39,7 @@ impl<'s> Turn<'s> {
             Input::Answered { call, answer, jitter } => self.answered(call, answer, jitter),
             Input::Finished { execution, ending } => self.finished(execution, ending),
             Input::Asked { call, caller, request } => self.asked(call, &caller, &request),
+            Input::Left(watcher) => self.watch(watch::Input::Left(watcher)),
             Input::Broke(door) => self.broke(door),
             Input::Draining => self.drain(),
             Input::Ticked => self.ticked(),
@@ -76,6 +78,7 @@ impl<'s> Turn<'s> {
             self.heartbeat(heartbeat::Input::Quieted);
             self.pull(pull::Input::Quieted);
             self.dispatch(execution::Input::Draining);
+            self.watch(watch::Input::Closed);
         }
     }
 
