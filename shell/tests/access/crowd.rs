@@ -15,8 +15,8 @@ const CLIENTS: usize = 1000;
 const STALLED: usize = 100;
 const ANSWER: usize = 16 << 10;
 
-/// What the agent may take beyond what it has, in bytes: the bodies of the stalled, and its own buffers.
-const GROWTH_MAX: u64 = 160 << 20;
+/// What the agent may take beyond what it has, in bytes; a tenth of it is usual.
+const GROWTH_MAX: u64 = 64 << 20;
 
 /// The resident memory of this process, in bytes.
 fn resident() -> u64 {
