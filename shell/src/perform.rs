@@ -7,9 +7,12 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{Captured, Cause, Effect, Ending, Input, Level, Notice, Order, OrderKind, Run, Stored},
+    agent::{
+        Captured, Cause, Effect, Ending, Input, Level, Notice, Order, OrderKind, Run, Stored,
+        Stream,
+    },
     ids::{CallId, ExecutionId},
-    wire::http::{Request, Response},
+    wire::{http::Request, sse::Frame},
 };
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, error, info, warn};
@@ -18,7 +21,7 @@ use crate::{
     actions, chance,
     client::Client,
     drive::Outcome,
-    local::Asked,
+    local::{Asked, Reply, watch::Watchers},
     registration::RegistrationSources,
     store::{Store, Writer},
 };
@@ -32,7 +35,8 @@ pub(crate) struct Performer {
     sources: RegistrationSources,
     facts: mpsc::Sender<Input>,
     runs: BTreeMap<ExecutionId, oneshot::Sender<()>>,
-    askers: BTreeMap<CallId, oneshot::Sender<Response>>,
+    askers: BTreeMap<CallId, oneshot::Sender<Reply>>,
+    watchers: Watchers,
     last_asked: CallId,
 }
 
@@ -51,6 +55,7 @@ impl Performer {
             facts,
             runs: BTreeMap::new(),
             askers: BTreeMap::new(),
+            watchers: Watchers::default(),
             last_asked: CallId::default(),
         }
     }
@@ -77,7 +82,10 @@ impl Performer {
             }
             Effect::Run { execution, run } => self.run(execution, run),
             Effect::Cancel { execution } => drop(self.runs.remove(&execution)),
-            Effect::Reply { call, response } => self.reply(call, response),
+            Effect::Reply { call, response } => self.reply(call, response.into()),
+            Effect::Stream(Stream::Open { watcher, hello }) => self.open_stream(watcher, &hello),
+            Effect::Stream(Stream::Send { to, frame }) => self.watchers.send(&to, &frame),
+            Effect::Stream(Stream::Close) => self.watchers.close(),
             Effect::Tell(notice) => tell(&notice),
             Effect::Exit(exit) => return Outcome::Exited(exit),
         }
@@ -133,11 +141,22 @@ impl Performer {
         });
     }
 
-    fn reply(&mut self, call: CallId, response: Response) {
+    fn reply(&mut self, call: CallId, reply: Reply) {
         if let Some(asker) = self.askers.remove(&call) {
             // An asker that has gone needs no answer.
-            let _ = asker.send(response);
+            let _ = asker.send(reply);
         }
+    }
+
+    fn open_stream(&mut self, watcher: CallId, hello: &Frame) {
+        let (feed, absence) = self.watchers.open(watcher, hello);
+        let facts = self.facts.clone();
+        tokio::spawn(async move {
+            // It brings nothing, and ends when the watcher is gone.
+            let _ = absence.await;
+            let _ = facts.send(Input::Left(watcher)).await;
+        });
+        self.reply(watcher, Reply::Stream(feed));
     }
 }
 

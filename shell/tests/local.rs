@@ -34,7 +34,7 @@ fn core(answer: fn(&Asked) -> Response) -> Inlet {
         while let Some(asked) = inbox.recv().await {
             let response = answer(&asked);
             // The peer may be gone.
-            drop(asked.reply.send(response));
+            drop(asked.reply.send(response.into()));
         }
     });
     inlet(sender)
@@ -349,7 +349,7 @@ async fn a_stop_lets_a_request_end_and_an_idle_connection_does_not_hold_it_up() 
     while TcpStream::connect(address).await.is_ok() {
         assert!(begun.elapsed() < LONG, "connections are still taken");
     }
-    asked.reply.send(Response::empty(204)).unwrap();
+    asked.reply.send(Response::empty(204).into()).unwrap();
     assert!(asking.await.unwrap().starts_with("HTTP/1.1 204 "));
     stopping.await.unwrap();
     assert!(begun.elapsed() < Duration::from_secs(10));

@@ -69,7 +69,7 @@ impl World {
             Effect::Run { execution, run } => self.begin(at, execution, &run),
             Effect::Cancel { execution } => self.cancel(at, execution),
             Effect::Reply { call, response } => self.replied(at, call, response.status),
-            Effect::Tell(_) => {}
+            Effect::Stream(_) | Effect::Tell(_) => {}
             Effect::Exit(exit) => self.exit(at, &exit),
         }
         None

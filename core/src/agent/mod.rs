@@ -22,6 +22,7 @@ pub mod standing;
 pub mod sync;
 pub mod verdict;
 pub mod view;
+pub mod watch;
 
 mod life;
 mod status;
@@ -33,7 +34,7 @@ use core::time::Duration;
 pub use facts::{
     ActionSettings, Answer, Caller, Captured, Cause, Change, Content, Door, Effect, Ending, Exit,
     Failure, Folder, FoundContent, FoundFile, Gathered, Input, Lost, Memory, Order, OrderKind,
-    Peer, Purpose, Run, Settings, StagedFile, StateFile, Stored, TcpSettings, TokenFile,
+    Peer, Purpose, Run, Settings, StagedFile, StateFile, Stored, Stream, TcpSettings, TokenFile,
     TokenSources, Unprepared,
 };
 pub use notice::{Level, Notice};
@@ -58,6 +59,7 @@ use standing::Standing;
 use sync::Sync;
 use turn::Turn;
 use view::View;
+use watch::Watch;
 
 /// How long a stop waits for runs to end and for what is under way to be decided.
 pub const DRAIN_MAX: Duration = Duration::from_secs(30);
@@ -79,6 +81,7 @@ pub struct Agent {
     view: View,
     reports: Reports,
     sync: Sync,
+    watch: Watch,
     /// The calls under way, by the question each asks.
     asked: BTreeMap<CallId, Question>,
     last_call: CallId,

@@ -50,6 +50,7 @@ impl Scrub {
                 | Effect::Run { .. }
                 | Effect::Cancel { .. }
                 | Effect::Reply { .. }
+                | Effect::Stream(_)
                 | Effect::Exit(
                     Exit::Drained
                     | Exit::Registered { .. }

@@ -6,6 +6,7 @@
 pub mod bearer;
 pub mod call;
 pub mod capabilities;
+pub mod change;
 pub mod control;
 pub mod endpoint;
 pub mod event;

@@ -213,6 +213,7 @@ pub(crate) fn sent(effects: &[Effect]) -> Vec<(CallId, Request)> {
             | Effect::Run { .. }
             | Effect::Cancel { .. }
             | Effect::Reply { .. }
+            | Effect::Stream(_)
             | Effect::Tell(_)
             | Effect::Exit(_) => None,
         })

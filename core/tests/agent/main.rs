@@ -26,4 +26,5 @@ mod sync;
 mod tcp;
 mod verdict;
 mod view;
+mod watch;
 mod whole;

@@ -61,6 +61,7 @@ fn exit(effects: &[Effect]) -> Option<Exit> {
         | Effect::Run { .. }
         | Effect::Cancel { .. }
         | Effect::Reply { .. }
+        | Effect::Stream(_)
         | Effect::Tell(_) => None,
     })
 }

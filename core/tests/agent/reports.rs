@@ -547,7 +547,7 @@ impl Model {
                     self.under_way.push((file, change));
                 }
                 Effect::Answer { asker, outcome } => self.answered(asker, outcome),
-                Effect::Dirtied | Effect::Tell(_) => {}
+                Effect::Changed(_) | Effect::Tell(_) => {}
             }
         }
     }

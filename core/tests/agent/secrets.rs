@@ -44,6 +44,7 @@ fn replies(effects: &[Effect]) -> Vec<(u64, Response)> {
         | Effect::Send { .. }
         | Effect::Run { .. }
         | Effect::Cancel { .. }
+        | Effect::Stream(_)
         | Effect::Tell(_)
         | Effect::Exit(_) => None,
     };

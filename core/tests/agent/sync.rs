@@ -523,7 +523,7 @@ impl World {
                     }
                     self.table(reports::Input::Kept { file, outcome: Ok(()) });
                 }
-                reports::Effect::Dirtied => self.deliver(start(), Input::Dirtied),
+                reports::Effect::Changed(_) => self.deliver(start(), Input::Dirtied),
                 reports::Effect::Answer { outcome, .. } => assert!(outcome.is_ok()),
                 reports::Effect::Tell(notice) => panic!("{notice}"),
             }

@@ -172,7 +172,7 @@ impl Shell {
                 self.runs.push(execution);
             }
             Effect::Cancel { execution } => assert!(self.runs.contains(&execution)),
-            Effect::Reply { .. } => panic!("nobody asked"),
+            Effect::Reply { .. } | Effect::Stream(_) => panic!("nobody asked"),
             Effect::Tell(_) => {}
             Effect::Exit(exit) => self.exits.push(exit),
         }

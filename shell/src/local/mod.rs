@@ -10,6 +10,7 @@ mod socket;
 pub mod stall;
 mod tcp;
 pub mod token;
+pub(crate) mod watch;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -18,7 +19,7 @@ use meshward_core::{
     wire::http::{Request, Response},
 };
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{mpsc, oneshot, watch as signal},
     task::JoinSet,
 };
 
@@ -27,6 +28,7 @@ use crate::config::ListenAddress;
 pub use error::ListenError;
 /// The group whose members may read secrets where `local_api.secret_auth_enabled` is set.
 pub use peer::SECRET_GROUP;
+pub use watch::Feed;
 
 /// How many requests may wait for the loop; who brings one more waits itself.
 pub const ASKED_MAX: usize = 64;
@@ -36,7 +38,20 @@ pub const ASKED_MAX: usize = 64;
 pub struct Asked {
     pub caller: Caller,
     pub request: Request,
-    pub reply: oneshot::Sender<Response>,
+    pub reply: oneshot::Sender<Reply>,
+}
+
+/// How a request is answered.
+#[derive(Debug)]
+pub enum Reply {
+    Whole(Response),
+    Stream(Feed),
+}
+
+impl From<Response> for Reply {
+    fn from(response: Response) -> Self {
+        Self::Whole(response)
+    }
 }
 
 /// Where to listen.
@@ -53,7 +68,7 @@ pub struct Addresses {
 /// The open listeners.
 #[derive(Debug)]
 pub struct Listeners {
-    stop: watch::Sender<bool>,
+    stop: signal::Sender<bool>,
     tasks: JoinSet<()>,
     /// Removed when it is dropped.
     socket: Option<socket::Name>,
@@ -63,7 +78,7 @@ pub struct Listeners {
 
 impl Listeners {
     pub fn none() -> Self {
-        let stop = watch::Sender::new(false);
+        let stop = signal::Sender::new(false);
         Self { stop, tasks: JoinSet::new(), socket: None, health: None, tcp: None }
     }
 

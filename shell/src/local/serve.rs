@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque, convert::Infallible, future::Future, io, sync::Arc, time::Duration,
 };
 
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited};
 use hyper::{
     Request as HttpRequest, Response as HttpResponse, StatusCode,
     body::{Body as _, Bytes, Incoming},
@@ -26,7 +26,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{Asked, peer, stall::Stalling};
+use super::{Asked, Reply, peer, stall::Stalling, watch::Events};
 
 /// What a listener allows.
 #[derive(Clone, Copy, Debug)]
@@ -261,32 +261,43 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-async fn answer(
-    request: HttpRequest<Incoming>,
-    limits: Limits,
-    desk: Desk,
-) -> HttpResponse<Full<Bytes>> {
+/// What an answer is sent as.
+type Sent = HttpResponse<Either<Full<Bytes>, Events>>;
+
+async fn answer(request: HttpRequest<Incoming>, limits: Limits, desk: Desk) -> Sent {
     let reading = read(request, limits, &desk.bodies).await;
     let answered = async {
         let (request, _room) = reading?;
-        let mut response = ask(request, desk.caller, desk.asked).await?;
-        let body = Content::take(&mut response);
-        let bytes = u32::try_from(body.as_ref().len().min(ANSWERS_MAX)).unwrap_or(u32::MAX);
-        let room = desk.answers.try_acquire_many_owned(bytes).ok()?;
-        Some(written(&response, Bytes::from_owner(Held { body, _room: room })))
+        match ask(request, desk.caller, desk.asked).await? {
+            Reply::Whole(response) => held(response, desk.answers),
+            Reply::Stream(feed) => Some(written(&stream_head(), Either::Right(Events::new(feed)))),
+        }
     };
     match tokio::time::timeout(limits.answer, answered).await {
         Ok(Some(answer)) => answer,
         Ok(None) | Err(_) => {
             let mut response = busy(limits.door);
             let body = Bytes::from(std::mem::take(&mut response.body));
-            written(&response, body)
+            written(&response, Either::Left(Full::new(body)))
         }
     }
 }
 
+/// An answer in the room that it takes; `None` when there is no room.
+fn held(mut response: Response, answers: Arc<Semaphore>) -> Option<Sent> {
+    let body = Content::take(&mut response);
+    let bytes = u32::try_from(body.as_ref().len().min(ANSWERS_MAX)).unwrap_or(u32::MAX);
+    let room = answers.try_acquire_many_owned(bytes).ok()?;
+    let body = Full::new(Bytes::from_owner(Held { body, _room: room }));
+    Some(written(&response, Either::Left(body)))
+}
+
+fn stream_head() -> Response {
+    Response::empty(200).with("content-type", "text/event-stream").with("cache-control", "no-store")
+}
+
 /// `None` when the agent has stopped.
-async fn ask(request: Request, caller: Caller, asked: mpsc::Sender<Asked>) -> Option<Response> {
+async fn ask(request: Request, caller: Caller, asked: mpsc::Sender<Asked>) -> Option<Reply> {
     let (reply, answered) = oneshot::channel();
     asked.send(Asked { caller, request, reply }).await.ok()?;
     answered.await.ok()
@@ -335,8 +346,8 @@ async fn read(
     Some((Request { method, path, query, headers, body }, room))
 }
 
-fn written(response: &Response, body: Bytes) -> HttpResponse<Full<Bytes>> {
-    let mut written = HttpResponse::new(Full::new(body));
+fn written(response: &Response, body: Either<Full<Bytes>, Events>) -> Sent {
+    let mut written = HttpResponse::new(body);
     *written.status_mut() =
         StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     for (name, value) in response.headers.iter() {

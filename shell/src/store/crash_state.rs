@@ -153,7 +153,7 @@ impl Process {
                 inputs.push_back(Input::Kept { file, outcome });
             }
             Effect::Answer { outcome: Ok(_), .. } => self.answered(),
-            Effect::Answer { outcome: Err(_), .. } | Effect::Dirtied | Effect::Tell(_) => {}
+            Effect::Answer { outcome: Err(_), .. } | Effect::Changed(_) | Effect::Tell(_) => {}
         }
         self.check_all()
     }

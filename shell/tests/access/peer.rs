@@ -41,7 +41,7 @@ async fn open(group: &str) -> (TempDir, Addresses, Listeners) {
         while let Some(asked) = inbox.recv().await {
             let response = judge(&asked);
             // The peer may be gone.
-            drop(asked.reply.send(response));
+            drop(asked.reply.send(response.into()));
         }
     });
     let listeners =

@@ -12,4 +12,5 @@ mod node;
 mod reports;
 mod secrets;
 mod tcp;
+mod watch;
 mod work;

@@ -7,6 +7,7 @@ mod kept;
 mod orders;
 mod runs;
 mod settings;
+mod streams;
 
 use alloc::{boxed::Box, string::String};
 use core::{fmt, time::Duration};
@@ -20,6 +21,7 @@ pub use kept::{Change, Content, Folder, FoundContent, FoundFile, StateFile};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
 pub use runs::{Captured, Cause, Ending, Run};
 pub use settings::{ActionSettings, Purpose, Settings, TcpSettings};
+pub use streams::Stream;
 
 use super::notice::Notice;
 use crate::{
@@ -45,6 +47,8 @@ pub enum Input {
     Finished { execution: ExecutionId, ending: Ending },
     /// A co-located program asks.
     Asked { call: CallId, caller: Caller, request: Request },
+    /// The stream of a watcher has ended.
+    Left(CallId),
     /// A listener has ended by itself.
     Broke(Door),
     /// The process is told to stop.
@@ -70,6 +74,8 @@ pub enum Effect {
     Cancel { execution: ExecutionId },
     /// Answer [`Input::Asked`].
     Reply { call: CallId, response: Response },
+    /// Move the event streams, one of which may answer [`Input::Asked`].
+    Stream(Stream),
     /// Tell the operator.
     Tell(Notice),
     /// End the process.

@@ -94,8 +94,8 @@ pub enum Effect {
         asker: CallId,
         outcome: Result<Done, Refusal>,
     },
-    /// There is something new to deliver.
-    Dirtied,
+    /// What stands under this key is new and durable: to be delivered, and told of.
+    Changed(ReportKey),
     Tell(Notice),
 }
 

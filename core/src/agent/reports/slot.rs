@@ -235,7 +235,7 @@ impl Reports {
         (slot.entry, slot.synced, slot.stale) = (entry, None, false);
         self.unsynced.insert(key.clone(), slot.generation);
         answer(asker, Ok(done), effects);
-        effects.push(Effect::Dirtied);
+        effects.push(Effect::Changed(key.clone()));
     }
 
     /// Nothing has changed, so the file is to say again what is known: of what was refused something may stand there.

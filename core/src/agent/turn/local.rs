@@ -27,6 +27,7 @@ impl Turn<'_> {
             Ok(Ask::Secret(key)) => {
                 self.secret_asked(call, caller, (&key, request.query.as_deref()));
             }
+            Ok(Ask::Watch) => self.watch_asked(call, caller),
             Ok(ask) => self.answer((call, caller), ask, request),
             Err(miss) => self.reply(call, local::missed(miss)),
         }

@@ -128,9 +128,11 @@ impl Turn<'_> {
     /// Executions first, then what is compared with what is known.
     pub(super) fn pulled(&mut self, asked: Mono, pulled: Pulled) {
         let Pulled { snapshot, policy } = pulled;
+        let before = self.served();
         self.dispatch(execution::Input::Pulled { asked, entries: snapshot.executions });
         self.agent.network = Network::pulled(snapshot.peers, policy);
         self.agent.view = mem::take(&mut self.agent.view).refreshed(self.now, snapshot.state);
+        self.tell_changes(before);
     }
 
     pub(super) fn rotation(&mut self, input: rotation::Input) {

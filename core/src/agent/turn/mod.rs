@@ -5,13 +5,14 @@ mod local;
 mod machines;
 mod reporting;
 mod secret_reads;
+mod watchers;
 
 use alloc::{boxed::Box, string::ToString, vec::Vec};
 use core::{mem, time::Duration};
 
 use super::{
     Agent, DRAIN_MAX, Effect, Exit, Input, Life, Memory, Question, Settings, execution, heartbeat,
-    post, pull, register, reports, rotation, secrets, sync,
+    post, pull, register, reports, rotation, secrets, sync, watch,
 };
 use crate::{
     step::Step,
@@ -40,6 +41,7 @@ impl<'s> Turn<'s> {
             Input::Answered { call, answer, jitter } => self.answered(call, answer, jitter),
             Input::Finished { execution, ending } => self.finished(execution, ending),
             Input::Asked { call, caller, request } => self.asked(call, &caller, &request),
+            Input::Left(watcher) => self.watch(watch::Input::Left(watcher)),
             Input::Broke(door) => self.broke(door),
             Input::Draining => self.drain(),
             Input::Ticked => self.ticked(),
@@ -81,6 +83,7 @@ impl<'s> Turn<'s> {
             self.pull(pull::Input::Quieted);
             self.dispatch(execution::Input::Draining);
             self.sync(sync::Input::Quieted);
+            self.watch(watch::Input::Closed);
         }
     }
 

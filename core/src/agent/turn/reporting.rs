@@ -14,7 +14,14 @@ use crate::{
         sync,
     },
     ids::CallId,
-    wire::{call::Call, grammar::ReportKey, http::Request, json, report::ReportRequest},
+    wire::{
+        call::Call,
+        change::{self, ChangeKind},
+        grammar::ReportKey,
+        http::Request,
+        json,
+        report::ReportRequest,
+    },
 };
 
 impl Turn<'_> {
@@ -29,10 +36,22 @@ impl Turn<'_> {
                 reports::Effect::Answer { asker, outcome } => {
                     self.reply(asker, local::reported(outcome));
                 }
-                reports::Effect::Dirtied => self.sync(sync::Input::Dirtied),
+                reports::Effect::Changed(key) => {
+                    self.report_changed(&key);
+                    self.sync(sync::Input::Dirtied);
+                }
                 reports::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }
         }
+    }
+
+    fn report_changed(&mut self, key: &ReportKey) {
+        let name = key.as_str().to_string();
+        let version = self.agent.reports.get(key).map(|entry| entry.version);
+        self.changed(match version {
+            Some(_) => change::Change::of(ChangeKind::Report, name, version),
+            None => change::Change::gone(ChangeKind::Report, name),
+        });
     }
 
     pub(super) fn sync(&mut self, input: sync::Input) {

@@ -1,0 +1,147 @@
+//! The event streams of the watchers, each with its own buffer, and what a connection sends of it.
+
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use hyper::body::{Body, Bytes, Frame as Chunk};
+use meshward_core::{
+    agent::watch::BUFFER_LEN,
+    ids::CallId,
+    wire::sse::{Frame, KEEP_ALIVE},
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, Interval, MissedTickBehavior, interval_at},
+};
+
+/// How often a stream says that it is alive.
+const KEEP_ALIVE_PERIOD: Duration = Duration::from_secs(15);
+
+/// What one watcher is sent; it ends when the stream is closed.
+#[derive(Debug)]
+pub struct Feed {
+    frames: mpsc::Receiver<Bytes>,
+    /// When this is dropped, the watcher is gone.
+    _presence: oneshot::Sender<Infallible>,
+}
+
+/// Resolves when a watcher is gone.
+pub(crate) type Absence = oneshot::Receiver<Infallible>;
+
+/// The open streams, each by the call that asked for it.
+#[derive(Debug, Default)]
+pub(crate) struct Watchers(BTreeMap<CallId, mpsc::Sender<Bytes>>);
+
+impl Watchers {
+    pub(crate) fn open(&mut self, watcher: CallId, hello: &Frame) -> (Feed, Absence) {
+        let (sender, frames) = mpsc::channel(BUFFER_LEN);
+        let (presence, absence) = oneshot::channel();
+        self.0.insert(watcher, sender);
+        self.send(&[watcher], hello);
+        (Feed { frames, _presence: presence }, absence)
+    }
+
+    /// A stream that has no room for the frame, or nobody behind it, is ended behind what it holds.
+    pub(crate) fn send(&mut self, to: &[CallId], frame: &Frame) {
+        let bytes = Bytes::from_owner(Arc::clone(&frame.0));
+        for watcher in to {
+            let taken = self.0.get(watcher).is_some_and(|one| one.try_send(bytes.clone()).is_ok());
+            if !taken {
+                self.0.remove(watcher);
+            }
+        }
+    }
+
+    /// Each stream ends once it has sent what is in its buffer.
+    pub(crate) fn close(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// The body of an event stream: what comes, and a sign of life in between.
+#[derive(Debug)]
+pub(super) struct Events {
+    feed: Feed,
+    keep_alive: Interval,
+}
+
+impl Events {
+    pub(super) fn new(feed: Feed) -> Self {
+        Self::with_sign_of_life(feed, KEEP_ALIVE_PERIOD)
+    }
+
+    fn with_sign_of_life(feed: Feed, period: Duration) -> Self {
+        let mut keep_alive = interval_at(Instant::now() + period, period);
+        // A watcher that took nothing for a while is not told so several times.
+        keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { feed, keep_alive }
+    }
+}
+
+impl Body for Events {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Chunk<Bytes>, Infallible>>> {
+        let this = self.get_mut();
+        let bytes = match this.feed.frames.poll_recv(context) {
+            Poll::Ready(bytes) => Poll::Ready(bytes),
+            Poll::Pending => {
+                this.keep_alive.poll_tick(context).map(|_| Some(Bytes::from_static(KEEP_ALIVE)))
+            }
+        };
+        bytes.map(|bytes| bytes.map(|bytes| Ok(Chunk::data(bytes))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    fn frame(sequence: usize) -> Frame {
+        Frame::event(sequence as u64, "change", b"{}")
+    }
+
+    #[tokio::test]
+    async fn a_watcher_that_takes_nothing_is_ended_behind_its_buffer_and_the_others_are_not() {
+        let mut watchers = Watchers::default();
+        let (slow, left) = watchers.open(CallId(1), &frame(0));
+        let (mut quick, _) = watchers.open(CallId(2), &frame(0));
+        for sequence in 1..=BUFFER_LEN {
+            watchers.send(&[CallId(1), CallId(2)], &frame(sequence));
+            assert!(quick.frames.recv().await.is_some());
+        }
+        let mut slow = Events::new(slow);
+        let mut taken = 0;
+        while let Some(Ok(_)) = slow.frame().await {
+            taken += 1;
+        }
+        assert_eq!(taken, BUFFER_LEN);
+        assert_eq!(quick.frames.len(), 1);
+        drop(slow);
+        assert!(left.await.is_err(), "its end is told");
+    }
+
+    #[tokio::test]
+    async fn a_quiet_stream_says_that_it_is_alive() {
+        let mut watchers = Watchers::default();
+        let (feed, _) = watchers.open(CallId(1), &frame(0));
+        let mut events = Events::with_sign_of_life(feed, Duration::from_millis(1));
+        assert_eq!(events.frame().await.unwrap().unwrap().into_data().unwrap()[..6], *b"id: 0\n");
+        assert_eq!(events.frame().await.unwrap().unwrap().into_data().unwrap(), KEEP_ALIVE);
+        watchers.close();
+        let ended = async { while events.frame().await.is_some() {} };
+        ended.await;
+    }
+}
