@@ -15,5 +15,6 @@ pub mod store;
 pub mod tokens;
 
 mod drive;
+mod metadata;
 mod perform;
 mod registration;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{Captured, Cause, Effect, Ending, Input, Level, Notice, Order, OrderKind, Run, Stored},
+    agent::{Captured, Cause, Effect, Ending, Input, Level, Notice, Order, Run, Stored},
     ids::{CallId, ExecutionId},
     wire::http::{Request, Response},
 };
@@ -60,7 +60,7 @@ impl Performer {
     /// Carries out one effect; what takes long is begun and answered through the inbox.
     pub(crate) async fn perform(&mut self, effect: Effect) -> Outcome {
         match effect {
-            Effect::Gather => return self.gather().await,
+            Effect::Gather => self.gather(),
             Effect::Store(order) => return self.store(order).await,
             Effect::Send { call, request, timeout } => self.send(call, request, timeout),
             Effect::Run { execution, run } => self.run(execution, run),
@@ -72,17 +72,14 @@ impl Performer {
         Outcome::Begun
     }
 
-    async fn gather(&self) -> Outcome {
-        match chance::uuid() {
-            Ok(nonce) => {
-                Outcome::Known(Input::Gathered(Box::new(self.sources.gather(nonce).await)))
-            }
-            Err(error) => Outcome::Known(Input::Stored(Stored::Failed {
-                order: OrderKind::MakeKey,
-                jitter: chance::jitter(),
-                reason: format!("no random bytes: {error}"),
-            })),
-        }
+    /// The sources may be slow, so nothing waits for them.
+    fn gather(&self) {
+        let (sources, facts) = (self.sources.clone(), self.facts.clone());
+        tokio::spawn(async move {
+            let gathered = sources.gather().await;
+            // A closed inbox means that the agent has ended.
+            let _ = facts.send(Input::Gathered(Box::new(gathered))).await;
+        });
     }
 
     /// Finished before the next effect is begun, on a thread that may block.

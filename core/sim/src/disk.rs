@@ -7,7 +7,7 @@ use meshward_core::{
     secret::Secret,
     wire::{
         grammar::PublicKey,
-        identity::{Files, Identity, KeyFile},
+        identity::{Files, Found, Identity, KeyFile},
     },
 };
 
@@ -19,6 +19,29 @@ pub struct Disk {
     pub signing_public_key: Option<String>,
     pub private_key: Option<PublicKey>,
     pub staged: Option<PublicKey>,
+    /// The folder of a refused identity, while neither it nor a new one is settled.
+    pub refused: Option<Box<Self>>,
+}
+
+/// A file of an identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum File {
+    Identity,
+    PrivateKey,
+    NodeSecretKey,
+    SigningPublicKey,
+    Staged,
+}
+
+impl File {
+    /// The record first.
+    const ALL: [Self; 5] = [
+        Self::Identity,
+        Self::PrivateKey,
+        Self::NodeSecretKey,
+        Self::SigningPublicKey,
+        Self::Staged,
+    ];
 }
 
 /// One durable write.
@@ -29,6 +52,12 @@ pub enum Write {
     SigningPublicKey(Option<String>),
     PrivateKey(Option<PublicKey>),
     Staged(Option<PublicKey>),
+    /// The note of a refused identity is written.
+    Note,
+    MoveOut(File),
+    MoveBack(File),
+    /// The note goes; what is in the folder stays there for good.
+    Settle,
 }
 
 impl Disk {
@@ -36,9 +65,9 @@ impl Disk {
     pub fn remember(&self) -> Memory {
         Memory {
             files: Files {
-                identity: self.identity.clone(),
-                node_secret_key: self.node_secret_key.clone(),
-                signing_public_key: self.signing_public_key.clone(),
+                identity: found(&self.identity),
+                node_secret_key: found(&self.node_secret_key),
+                signing_public_key: found(&self.signing_public_key),
                 private_key: if self.private_key.is_some() {
                     KeyFile::Sound
                 } else {
@@ -58,20 +87,28 @@ impl Disk {
     /// that makes one.
     pub fn plan(&self, order: &Order, fresh: PublicKey) -> Result<Vec<Write>, &'static str> {
         Ok(match order {
-            Order::SetAside => self.aside(),
-            Order::MakeKey if self.identity.is_some() => {
+            Order::SetAside { .. } => self.aside(),
+            Order::Retire { .. } => [Write::Note]
+                .into_iter()
+                .chain(File::ALL.into_iter().filter(|file| self.has(*file)).map(Write::MoveOut))
+                .collect(),
+            Order::Restore => self.back(),
+            Order::MakeKey { .. } if self.identity.is_some() => {
                 return Err("identity.json stands beside it and needs the old key");
             }
-            Order::MakeKey if self.staged.is_some() => {
+            Order::MakeKey { .. } if self.staged.is_some() => {
                 self.aside().into_iter().chain([Write::PrivateKey(Some(fresh))]).collect()
             }
-            Order::MakeKey => vec![Write::PrivateKey(Some(fresh))],
-            Order::Persist(identity) => vec![
+            Order::MakeKey { .. } => vec![Write::PrivateKey(Some(fresh))],
+            Order::Persist(identity) => [
                 Write::NodeSecretKey(Some(identity.key.to_text())),
                 Write::SigningPublicKey(Some(identity.file.signing_public_key.clone())),
                 Write::Identity(Some(identity.file.encode())),
-            ],
-            Order::ForgetToken => Vec::new(),
+            ]
+            .into_iter()
+            .chain(self.refused.is_some().then_some(Write::Settle))
+            .collect(),
+            Order::ForgetToken(_) => Vec::new(),
             Order::Stage if self.staged.is_some() => Vec::new(),
             Order::Stage => vec![Write::Staged(Some(fresh))],
             Order::Commit(_) if self.staged.is_none() && self.private_key.is_none() => {
@@ -99,8 +136,57 @@ impl Disk {
         ]
     }
 
+    /// What puts a refused identity back, unless a new one has its place.
+    fn back(&self) -> Vec<Write> {
+        let Some(refused) = &self.refused else { return Vec::new() };
+        let kept = File::ALL.into_iter().rev().filter(|file| refused.has(*file));
+        let back: Vec<_> = match self.identity {
+            Some(_) => Vec::new(),
+            None => kept.map(Write::MoveBack).collect(),
+        };
+        back.into_iter().chain([Write::Settle]).collect()
+    }
+
+    /// What a start does before it reads anything.
+    pub fn recover(&mut self) {
+        self.back().into_iter().for_each(|write| self.write(write));
+    }
+
+    const fn has(&self, file: File) -> bool {
+        match file {
+            File::Identity => self.identity.is_some(),
+            File::PrivateKey => self.private_key.is_some(),
+            File::NodeSecretKey => self.node_secret_key.is_some(),
+            File::SigningPublicKey => self.signing_public_key.is_some(),
+            File::Staged => self.staged.is_some(),
+        }
+    }
+
+    /// Moves a file from one folder to another, in the place of what is there.
+    fn give(&mut self, file: File, to: &mut Self) {
+        match file {
+            File::Identity => to.identity = self.identity.take(),
+            File::PrivateKey => to.private_key = self.private_key.take(),
+            File::NodeSecretKey => to.node_secret_key = self.node_secret_key.take(),
+            File::SigningPublicKey => to.signing_public_key = self.signing_public_key.take(),
+            File::Staged => to.staged = self.staged.take(),
+        }
+    }
+
     pub fn write(&mut self, write: Write) {
         match write {
+            Write::Note => self.refused = Some(Box::default()),
+            Write::MoveOut(file) => {
+                let mut refused = self.refused.take().unwrap_or_default();
+                self.give(file, &mut refused);
+                self.refused = Some(refused);
+            }
+            Write::MoveBack(file) => {
+                let mut refused = self.refused.take().unwrap_or_default();
+                refused.give(file, self);
+                self.refused = Some(refused);
+            }
+            Write::Settle => self.refused = None,
             Write::Identity(content) => self.identity = content,
             Write::NodeSecretKey(content) => self.node_secret_key = content,
             Write::SigningPublicKey(content) => self.signing_public_key = content,
@@ -112,11 +198,13 @@ impl Disk {
     /// What the agent is told when all writes of an order are done.
     pub fn done(&self, order: &Order) -> Stored {
         match order {
-            Order::MakeKey => self.private_key.map_or(Stored::Done, Stored::KeyMade),
+            Order::MakeKey { .. } => self.private_key.map_or(Stored::Done, Stored::KeyMade),
             Order::Persist(_) => Stored::Persisted,
             Order::Stage => self.staged.map_or(Stored::Done, Stored::Staged),
             Order::Commit(_) => Stored::Committed,
-            Order::SetAside | Order::ForgetToken | Order::Discard => Stored::Done,
+            Order::Retire { .. } => Stored::Retired { folder: "refused".to_owned() },
+            Order::Restore => Stored::Restored(self.remember().staged),
+            Order::SetAside { .. } | Order::ForgetToken(_) | Order::Discard => Stored::Done,
         }
     }
 }
@@ -130,6 +218,13 @@ impl Write {
             Self::SigningPublicKey(_) => "signing_public_key",
             Self::PrivateKey(_) => "private_key",
             Self::Staged(_) => "rotation_pending_key",
+            Self::Note | Self::Settle => "refused_identity",
+            Self::MoveOut(_) => "moved out",
+            Self::MoveBack(_) => "moved back",
         }
     }
+}
+
+fn found<T: Clone>(content: &Option<T>) -> Found<T> {
+    content.clone().map_or(Found::Missing, Found::Content)
 }

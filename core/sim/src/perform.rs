@@ -23,6 +23,7 @@ use crate::{
     net::{Caller, Fate, Message},
     node::Place,
     route::{Route, Said},
+    script::Token,
     world::World,
 };
 
@@ -61,7 +62,7 @@ impl World {
 
     fn perform(&mut self, at: usize, effect: Effect) -> Option<Input> {
         match effect {
-            Effect::Gather => return Some(self.gathered()),
+            Effect::Gather => return Some(self.gathered(at)),
             Effect::Store(order) => return self.store(at, &order),
             Effect::Send { call, request, timeout } => self.send(at, call, (&request, timeout)),
             Effect::Run { execution, run } => self.begin(at, execution, &run),
@@ -78,14 +79,19 @@ impl World {
         self.die(at);
     }
 
-    fn gathered(&mut self) -> Input {
-        let token = Some(Secret::new("psb_dev_sim_node_aaaaaaaaaaaaaaaaaaaa".to_owned()));
+    fn gathered(&mut self, at: usize) -> Input {
+        let value = match self.nodes[at].token {
+            Token::Good => Some("psb_dev_sim_node_aaaaaaaaaaaaaaaaaaaa"),
+            Token::Consumed => Some("psb_dev_sim_node_aaaaaaaaaaaaconsumed"),
+            Token::None => None,
+        };
+        let value = value.map(|token| Secret::new(token.to_owned()));
         Input::Gathered(Box::new(Gathered {
-            token: TokenSources { value: token, ..TokenSources::default() },
-            project_id: site::PROJECT_ID.to_owned(),
-            resource_handle: "sim-node".to_owned(),
-            requested_resource_id: String::new(),
-            nonce: Uuid::drawn(self.rng.bytes()),
+            token: TokenSources { value, ..TokenSources::default() },
+            project_id: site::PROJECT_ID.into(),
+            resource_handle: "sim-node".into(),
+            requested_resource_id: "".into(),
+            nonce: Ok(Uuid::drawn(self.rng.bytes())),
         }))
     }
 
@@ -134,7 +140,8 @@ impl World {
         self.note(Entry::Sent { node: at, route });
         self.nodes[at].open.insert(call, said);
         self.net.put(now.mono.after(timeout), Message::TimedOut { caller });
-        match fate.instead {
+        let refused = (self.nodes[at].revoked && route != Route::Register).then_some(401);
+        match fate.instead.or(refused) {
             Some(status) => self.answer_instead(caller, fate, status),
             None => self.put_request(caller, fate, codec::request_bytes(request)),
         }

@@ -233,6 +233,11 @@ impl World {
                 self.restart_plane();
                 true
             }
+            Event::Revoke { node } => self.revoke(node),
+            Event::PutToken { node, token } => {
+                self.nodes[node].token = token;
+                true
+            }
             Event::SetClock { node, ahead } => {
                 self.nodes[node].ahead = ahead;
                 true
@@ -250,6 +255,14 @@ impl World {
         possible
     }
 
+    /// The operator of the control plane takes back what admits the node, until it registers afresh.
+    fn revoke(&mut self, at: usize) -> bool {
+        let possible =
+            self.nodes[at].agent.as_ref().is_some_and(|agent| agent.identity().is_some());
+        self.nodes[at].revoked |= possible;
+        possible
+    }
+
     fn stop(&mut self, at: usize) -> bool {
         let possible = self.nodes[at].agent.is_some();
         self.feed(at, Input::Draining);
@@ -261,6 +274,7 @@ impl World {
         node.start_at = None;
         node.life += 1;
         node.agent = Some(Agent::default());
+        node.disk.recover();
         let memory = node.disk.remember();
         self.note(Entry::Started { node: at });
         self.feed(at, Input::Restarted(Box::new(memory)));
@@ -295,6 +309,9 @@ impl World {
         let before = if rotates { self.counter("key_rotate_count") } else { 0 };
         let response = self.ask_plane(request);
         let completed = rotates && self.counter("key_rotate_count") != before;
+        if route == Route::Register && response.status == 201 {
+            self.nodes[caller.node].revoked = false;
+        }
         let node = &self.nodes[caller.node];
         let now = self.clock.now();
         self.checks.served(&Serving {

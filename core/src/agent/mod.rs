@@ -28,7 +28,7 @@ use core::time::Duration;
 pub use facts::{
     ActionSettings, Answer, Caller, Captured, Cause, Door, Effect, Ending, Exit, Failure, Gathered,
     Input, Lost, Memory, Order, OrderKind, Peer, Purpose, Run, Settings, StagedFile, Stored,
-    TokenFile, TokenSources, Unprepared,
+    TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
 };
 pub use notice::{Level, Notice};
 

@@ -175,10 +175,10 @@ impl Rotation {
                     Notice::info("a key rotation was under way; it goes on with the staged key");
                 self.post(key, 0).emit(Effect::Tell(told))
             }
-            (Phase::Idle, StagedFile::Broken) => {
-                let told = Notice::warn(
-                    "the staged rotation key is unreadable, so it was never sent; it is discarded",
-                );
+            (Phase::Idle, StagedFile::Broken(flaw)) => {
+                let told = Notice::warn(format!(
+                    "rotation_pending_key {flaw}, so the key in it was never sent; it is discarded"
+                ));
                 Step::to(self).emit(Effect::Tell(told)).emit(Effect::Discard)
             }
             (Phase::Idle, StagedFile::Missing)
@@ -189,7 +189,7 @@ impl Rotation {
                 | Phase::Posting { .. }
                 | Phase::Waiting { .. }
                 | Phase::Committing { .. },
-                StagedFile::Key(_) | StagedFile::Broken | StagedFile::Missing,
+                StagedFile::Key(_) | StagedFile::Broken(_) | StagedFile::Missing,
             ) => Step::to(self),
         }
     }

@@ -193,7 +193,7 @@ fn only_a_report_may_have_a_long_body() {
 
 #[test]
 fn health_is_ok_while_the_process_lives_and_ready_tells_the_first_unmet_condition() {
-    let refused = Standing::Admitted.refused(start().mono);
+    let refused = Standing::Refused { since: start().mono, in_a_row: 1 };
     let rows = [
         (Readiness::of(false, Standing::Admitted), 503, "not ready: registration pending\n"),
         (Readiness::of(false, refused), 503, "not ready: registration pending\n"),

@@ -12,8 +12,11 @@ mod judge;
 mod local;
 mod outcome;
 mod pull;
+mod reaction;
+mod refused;
 mod register;
 mod rotation;
+mod standing;
 #[path = "../support/mod.rs"]
 mod support;
 mod verdict;

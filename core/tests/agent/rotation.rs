@@ -11,7 +11,7 @@ use meshward_core::{
     backoff::Jitter,
     step::Step,
     time::Now,
-    wire::rotation::Receipt,
+    wire::{identity::Flaw, rotation::Receipt},
 };
 use proptest::prelude::*;
 
@@ -101,7 +101,7 @@ fn stage_failed() -> Input {
 fn what_is_found_on_disk_decides_how_a_start_goes_on() {
     let rows = [
         (StagedFile::Missing, vec![], true),
-        (StagedFile::Broken, vec![Effect::Discard], true),
+        (StagedFile::Broken(Flaw::CutOff), vec![Effect::Discard], true),
         (StagedFile::Key(public_key(4)), vec![Effect::Post(public_key(4))], false),
     ];
     for (staged, effects, idle) in rows {
@@ -272,7 +272,7 @@ pub(crate) fn inputs() -> impl Strategy<Value = Input> {
     ]);
     let staged = prop_oneof![
         Just(StagedFile::Missing),
-        Just(StagedFile::Broken),
+        Just(StagedFile::Broken(Flaw::CutOff)),
         key().prop_map(StagedFile::Key)
     ];
     let source = prop::sample::select(vec![Source::Event, Source::Heartbeat]);

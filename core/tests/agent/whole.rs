@@ -11,6 +11,7 @@ use meshward_core::{
     backoff::Jitter,
     ids::{CallId, ExecutionId},
     time::Now,
+    wire::identity::Flaw,
 };
 use proptest::prelude::*;
 
@@ -164,11 +165,13 @@ impl Shell {
 /// How an order ends well.
 fn done(order: &Order) -> Stored {
     match order {
-        Order::MakeKey => Stored::KeyMade(public_key(1)),
+        Order::MakeKey { .. } => Stored::KeyMade(public_key(1)),
         Order::Persist(_) => Stored::Persisted,
         Order::Stage => Stored::Staged(public_key(2)),
         Order::Commit(_) => Stored::Committed,
-        Order::SetAside | Order::ForgetToken | Order::Discard => Stored::Done,
+        Order::Retire { .. } => Stored::Retired { folder: "aside".into() },
+        Order::Restore => Stored::Restored(StagedFile::Missing),
+        Order::SetAside { .. } | Order::ForgetToken(_) | Order::Discard => Stored::Done,
     }
 }
 
@@ -219,7 +222,7 @@ fn snapshot(content: usize) -> String {
 fn memory() -> impl Strategy<Value = Memory> {
     let staged = prop::sample::select(vec![
         StagedFile::Missing,
-        StagedFile::Broken,
+        StagedFile::Broken(Flaw::Empty),
         StagedFile::Key(public_key(2)),
     ]);
     prop_oneof![2 => Just(Memory::default()), 3 => staged.prop_map(remembered)]

@@ -7,23 +7,24 @@ mod directory;
 mod disk;
 mod error;
 mod keys;
+mod refused;
 mod vault;
 
 #[cfg(test)]
 mod crash;
+#[cfg(test)]
+mod crash_refused;
 #[cfg(test)]
 mod shadow;
 
 use std::{
     fmt, fs, io,
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use meshward_core::{
-    agent::{Memory, Order, Stored},
-    time::Wall,
-    wire::timestamp::Timestamp,
+    agent::{Memory, Order, Stored, TokenFile},
+    wire::identity::TokenDigest,
 };
 
 pub use self::error::StoreError;
@@ -32,7 +33,7 @@ use self::{
     disk::Disk,
     vault::{Fault, Vault},
 };
-use crate::chance;
+use crate::{chance, tokens};
 
 /// The data directory, locked for the life of this value.
 pub struct Store {
@@ -70,15 +71,17 @@ impl Store {
     pub fn carry_out(&mut self, order: Order) -> Stored {
         let kind = order.kind();
         let done = match order {
-            Order::ForgetToken => self.forget_token(),
-            Order::SetAside
-            | Order::MakeKey
+            Order::ForgetToken(token) => self.forget_token(&token),
+            Order::SetAside { .. }
+            | Order::Retire { .. }
+            | Order::Restore
+            | Order::MakeKey { .. }
             | Order::Persist(_)
             | Order::Stage
             | Order::Commit(_)
-            | Order::Discard => {
-                perform(&mut self.vault, &order).map_err(|fault| self.reason(&fault))
-            }
+            | Order::Discard => perform(&mut self.vault, &order)
+                .map(|stored| self.located(stored))
+                .map_err(|fault| self.reason(&fault)),
         };
         done.unwrap_or_else(|reason| Stored::Failed {
             order: kind,
@@ -87,14 +90,33 @@ impl Store {
         })
     }
 
+    /// Tells a folder by its whole path.
+    fn located(&self, stored: Stored) -> Stored {
+        match stored {
+            Stored::Retired { folder } => {
+                let place = match folder.strip_prefix("../") {
+                    Some(beside) => self.path.with_file_name(beside),
+                    None => self.path.join(&folder),
+                };
+                Stored::Retired { folder: place.display().to_string() }
+            }
+            stored => stored,
+        }
+    }
+
     fn reason(&self, fault: &Fault) -> String {
         let path = self.path.join(&fault.name);
         format!("cannot {} {}: {}", fault.doing, path.display(), fault.source)
     }
 
-    /// Removes the token file; one that is gone already is as good.
-    fn forget_token(&self) -> Result<Stored, String> {
+    /// Removes the token file; one that is gone already, or holds another token, is as good.
+    fn forget_token(&self, token: &TokenDigest) -> Result<Stored, String> {
         let Some(path) = &self.token_file else { return Ok(Stored::Done) };
+        if let TokenFile::Text(text) = tokens::read(path)
+            && TokenDigest::of(&text) != *token
+        {
+            return Ok(Stored::Done);
+        }
         match fs::remove_file(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Stored::Done),
             Err(error) => Err(format!("cannot remove {}: {error}", path.display())),
@@ -116,19 +138,16 @@ fn unreadable(path: &Path, fault: Fault) -> StoreError {
 /// Carries out an order on the directory.
 fn perform<D: Disk>(vault: &mut Vault<D>, order: &Order) -> Result<Stored, Fault> {
     match order {
-        Order::SetAside => vault.set_aside(&time_name()).map(|()| Stored::Done),
-        Order::MakeKey => vault.make_key(&time_name()).map(Stored::KeyMade),
+        Order::SetAside { at } => vault.set_aside(&at.to_string()).map(|()| Stored::Done),
+        Order::Retire { at } => {
+            vault.retire(&at.to_string()).map(|folder| Stored::Retired { folder })
+        }
+        Order::Restore => vault.restore().and_then(|()| vault.staged()).map(Stored::Restored),
+        Order::MakeKey { at } => vault.make_key(&at.to_string()).map(Stored::KeyMade),
         Order::Persist(identity) => vault.persist(identity).map(|()| Stored::Persisted),
-        Order::ForgetToken => Ok(Stored::Done),
+        Order::ForgetToken(_) => Ok(Stored::Done),
         Order::Stage => vault.stage().map(Stored::Staged),
         Order::Commit(record) => vault.commit(record).map(|()| Stored::Committed),
         Order::Discard => vault.discard().map(|()| Stored::Done),
     }
-}
-
-/// The present second in UTC, as part of a folder's name.
-fn time_name() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let second = std::time::Duration::from_secs(since.as_secs());
-    Timestamp::from(Wall::from_origin(second)).to_string()
 }

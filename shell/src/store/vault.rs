@@ -9,7 +9,7 @@ use meshward_core::{
     secret::Secret,
     wire::{
         grammar::PublicKey,
-        identity::{Files, Identity, IdentityFile, KeyFile},
+        identity::{Files, Flaw, Found as Content, Identity, IdentityFile, KeyFile},
     },
 };
 use thiserror::Error;
@@ -26,8 +26,9 @@ pub(super) const PRIVATE_KEY: &str = "private_key";
 pub(super) const SIGNING_PUBLIC_KEY: &str = "signing_public_key";
 pub(super) const STAGED_KEY: &str = "rotation_pending_key";
 
-/// The files that [`Vault::set_aside`] moves, the record first.
-const FILES: [&str; 5] = [IDENTITY, PRIVATE_KEY, NODE_SECRET_KEY, SIGNING_PUBLIC_KEY, STAGED_KEY];
+/// The files that are moved aside, the record first.
+pub(super) const FILES: [&str; 5] =
+    [IDENTITY, PRIVATE_KEY, NODE_SECRET_KEY, SIGNING_PUBLIC_KEY, STAGED_KEY];
 
 /// What the name of a half-written file begins with.
 pub(super) const UNFINISHED: &str = ".tmp-";
@@ -46,7 +47,7 @@ pub(super) struct Fault {
 }
 
 /// Names the operation that failed.
-trait Context<T> {
+pub(super) trait Context<T> {
     fn doing(self, doing: &'static str, name: &str) -> Result<T, Fault>;
 }
 
@@ -59,12 +60,12 @@ impl<T> Context<T> for io::Result<T> {
 /// A key file as it was found.
 enum Key {
     Missing,
-    Broken,
+    Broken(Flaw),
     Sound(PrivateKey),
 }
 
 pub(super) struct Vault<D> {
-    disk: D,
+    pub(super) disk: D,
 }
 
 impl<D: Disk> Vault<D> {
@@ -78,7 +79,9 @@ impl<D: Disk> Vault<D> {
             }
         }
         disk.sync().doing("sync", ".")?;
-        Ok(Self { disk })
+        let mut vault = Self { disk };
+        vault.restore()?;
+        Ok(vault)
     }
 
     #[cfg(test)]
@@ -90,20 +93,30 @@ impl<D: Disk> Vault<D> {
     pub(super) fn remember(&mut self) -> Result<Memory, Fault> {
         Ok(Memory {
             files: Files {
-                identity: self.bytes(IDENTITY)?,
-                node_secret_key: self.text(NODE_SECRET_KEY)?.map(Secret::new),
+                identity: self.content(IDENTITY)?,
+                node_secret_key: match self.text(NODE_SECRET_KEY)? {
+                    Content::Missing => Content::Missing,
+                    Content::Foreign(kind) => Content::Foreign(kind),
+                    Content::Content(text) => Content::Content(Secret::new(text)),
+                },
                 signing_public_key: self.text(SIGNING_PUBLIC_KEY)?,
                 private_key: match self.key(PRIVATE_KEY)? {
                     Key::Missing => KeyFile::Missing,
-                    Key::Broken => KeyFile::Broken,
+                    Key::Broken(flaw) => KeyFile::Broken(flaw),
                     Key::Sound(_) => KeyFile::Sound,
                 },
             },
-            staged: match self.key(STAGED_KEY)? {
-                Key::Missing => StagedFile::Missing,
-                Key::Broken => StagedFile::Broken,
-                Key::Sound(key) => key.public().map_or(StagedFile::Broken, StagedFile::Key),
-            },
+            staged: self.staged()?,
+        })
+    }
+
+    pub(super) fn staged(&mut self) -> Result<StagedFile, Fault> {
+        Ok(match self.key(STAGED_KEY)? {
+            Key::Missing => StagedFile::Missing,
+            Key::Broken(flaw) => StagedFile::Broken(flaw),
+            Key::Sound(key) => {
+                key.public().map_or(StagedFile::Broken(Flaw::NoKey), StagedFile::Key)
+            }
         })
     }
 
@@ -118,7 +131,7 @@ impl<D: Disk> Vault<D> {
         if left.is_empty() {
             return self.disk.sync().doing("sync", ".");
         }
-        let folder = self.make_folder(time)?;
+        let folder = self.fresh_folder(&format!("corrupt-{time}"))?;
         for name in left {
             self.disk.move_into(name, &folder).doing("move aside", name)?;
             self.disk.sync_folder(&folder).doing("sync", &folder)?;
@@ -127,12 +140,13 @@ impl<D: Disk> Vault<D> {
         Ok(())
     }
 
-    fn make_folder(&mut self, time: &str) -> Result<String, Fault> {
-        let mut folder = format!("corrupt-{time}");
+    /// Makes a folder of this name, or of one with a number behind it.
+    pub(super) fn fresh_folder(&mut self, name: &str) -> Result<String, Fault> {
+        let mut folder = name.to_owned();
         for number in 2..FOLDERS_A_SECOND_MAX {
             match self.disk.make_folder(&folder) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    folder = format!("corrupt-{time}-{number}");
+                    folder = format!("{name}-{number}");
                 }
                 made => {
                     made.doing("create", &folder)?;
@@ -187,7 +201,8 @@ impl<D: Disk> Vault<D> {
     pub(super) fn persist(&mut self, identity: &Identity) -> Result<(), Fault> {
         self.replace(NODE_SECRET_KEY, identity.key.to_text().expose().as_bytes())?;
         self.replace(SIGNING_PUBLIC_KEY, identity.file.signing_public_key.as_bytes())?;
-        self.replace(IDENTITY, &identity.file.encode())
+        self.replace(IDENTITY, &identity.file.encode())?;
+        self.settle()
     }
 
     /// Stages a key unless one is staged, whose public half the control plane may already hold.
@@ -207,7 +222,7 @@ impl<D: Disk> Vault<D> {
         match self.key(STAGED_KEY)? {
             Key::Sound(key) => self.replace(PRIVATE_KEY, key.text().as_bytes())?,
             Key::Missing => self.require_promoted()?,
-            Key::Broken => {
+            Key::Broken(_) => {
                 return Err(io::Error::other("it holds no key")).doing("promote", STAGED_KEY);
             }
         }
@@ -218,7 +233,7 @@ impl<D: Disk> Vault<D> {
     fn require_promoted(&mut self) -> Result<(), Fault> {
         match self.key(PRIVATE_KEY)? {
             Key::Sound(_) => Ok(()),
-            Key::Missing | Key::Broken => {
+            Key::Missing | Key::Broken(_) => {
                 Err(io::Error::other("it is missing, and private_key holds no key"))
                     .doing("promote", STAGED_KEY)
             }
@@ -234,7 +249,7 @@ impl<D: Disk> Vault<D> {
     }
 
     /// Puts new content under a name so that a reader at any time, and after any crash, finds the old or the new whole.
-    fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+    pub(super) fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
         let unfinished = format!("{UNFINISHED}{name}");
         let written = self
             .write_anew(&unfinished, bytes)
@@ -265,46 +280,27 @@ impl<D: Disk> Vault<D> {
     fn key(&mut self, name: &str) -> Result<Key, Fault> {
         Ok(match self.disk.read(name).doing("read", name)? {
             Found::Missing => Key::Missing,
-            Found::Foreign(kind) => {
-                warn!("{name} is {kind} and holds no key");
-                Key::Broken
-            }
-            Found::Bytes(bytes) => {
-                tell_lost(name, &bytes);
-                PrivateKey::parse(&bytes).map_or(Key::Broken, Key::Sound)
-            }
+            Found::Foreign(kind) => Key::Broken(Flaw::Foreign(kind)),
+            Found::Bytes(bytes) => PrivateKey::parse(&bytes)
+                .map_or_else(|| Key::Broken(Flaw::of_key(&bytes)), Key::Sound),
         })
     }
 
-    /// The content of a file; empty where it cannot be one of ours, so that it makes no identity.
-    fn bytes(&mut self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+    fn content(&mut self, name: &str) -> Result<Content<Vec<u8>>, Fault> {
         Ok(match self.disk.read(name).doing("read", name)? {
-            Found::Missing => None,
-            Found::Foreign(kind) => {
-                warn!("{name} is {kind} and is not read");
-                Some(Vec::new())
-            }
-            Found::Bytes(bytes) if tell_lost(name, &bytes) => Some(Vec::new()),
-            Found::Bytes(bytes) => Some(bytes.to_vec()),
+            Found::Missing => Content::Missing,
+            Found::Foreign(kind) => Content::Foreign(kind),
+            Found::Bytes(bytes) => Content::Content(bytes.to_vec()),
         })
     }
 
-    fn text(&mut self, name: &str) -> Result<Option<String>, Fault> {
-        let Some(bytes) = self.bytes(name)? else { return Ok(None) };
-        Ok(Some(String::from_utf8(bytes).unwrap_or_else(|_| {
-            warn!("{name} is not text and is not used");
-            String::new()
-        })))
+    fn text(&mut self, name: &str) -> Result<Content<String>, Fault> {
+        Ok(match self.content(name)? {
+            Content::Missing => Content::Missing,
+            Content::Foreign(kind) => Content::Foreign(kind),
+            Content::Content(bytes) => {
+                String::from_utf8(bytes).map_or(Content::Foreign("not text"), Content::Content)
+            }
+        })
     }
-}
-
-/// Whether a file holds what a power failure leaves of a file that was never synced; tells the operator.
-fn tell_lost(name: &str, bytes: &[u8]) -> bool {
-    let lost = match bytes {
-        [] => "is empty",
-        _ if bytes.iter().all(|byte| *byte == 0) => "holds only zero bytes",
-        _ => return false,
-    };
-    warn!("{name} {lost}: its content was lost, as by a power failure or a full disk");
-    true
 }

@@ -6,5 +6,6 @@ mod config;
 mod crash;
 mod exits;
 mod local;
+mod metadata;
 mod node;
 mod work;

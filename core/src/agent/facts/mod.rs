@@ -14,7 +14,7 @@ use thiserror::Error;
 
 pub use caller::{Caller, Door, Peer};
 pub use exit::Exit;
-pub use gathered::{Gathered, TokenFile, TokenSources, Unprepared};
+pub use gathered::{Gathered, TokenFile, TokenSource, TokenSources, Unprepared, Wanted};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
 pub use runs::{Captured, Cause, Ending, Run};
 pub use settings::{ActionSettings, Purpose, Settings};

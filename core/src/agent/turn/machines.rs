@@ -11,7 +11,7 @@ use crate::{
         heartbeat,
         life::{Life, Question},
         pull, register, rotation,
-        standing::Standing,
+        standing::{self, Standing},
     },
     time::Mono,
     wire::{
@@ -41,7 +41,12 @@ impl Turn<'_> {
                 register::Effect::Post(request) => {
                     self.send(Question::Register, &Call::Register, json::encode(&request), None);
                 }
-                register::Effect::Arm(identity) => self.arm(*identity),
+                register::Effect::Arm(identity) => {
+                    self.agent.standing = Standing::default();
+                    self.arm(*identity);
+                }
+                register::Effect::Pause => self.pause(),
+                register::Effect::Rearm => self.rearm(),
                 register::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
                 register::Effect::Exit(exit) => self.exit(exit),
             }
@@ -82,8 +87,8 @@ impl Turn<'_> {
                 heartbeat::Effect::RotateKeys => {
                     self.rotation(rotation::Input::Signalled(rotation::Source::Heartbeat));
                 }
-                heartbeat::Effect::Admitted => self.agent.standing = Standing::Admitted,
-                heartbeat::Effect::Unauthorized => self.unauthorized(),
+                heartbeat::Effect::Admitted => self.standing(standing::Input::Admitted),
+                heartbeat::Effect::Unauthorized => self.standing(standing::Input::Unauthorized),
                 heartbeat::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }
         }
@@ -111,8 +116,8 @@ impl Turn<'_> {
                     self.send(Question::Pull, &call, Vec::new(), None);
                 }
                 pull::Effect::Pulled { asked, snapshot } => self.pulled(asked, *snapshot),
-                pull::Effect::Admitted => self.agent.standing = Standing::Admitted,
-                pull::Effect::Unauthorized => self.unauthorized(),
+                pull::Effect::Admitted => self.standing(standing::Input::Admitted),
+                pull::Effect::Unauthorized => self.standing(standing::Input::Unauthorized),
                 pull::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }
         }
@@ -171,9 +176,5 @@ impl Turn<'_> {
                 execution::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }
         }
-    }
-
-    pub(super) fn unauthorized(&mut self) {
-        self.agent.standing = self.agent.standing.refused(self.now.mono);
     }
 }

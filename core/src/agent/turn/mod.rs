@@ -3,6 +3,7 @@
 mod answers;
 mod local;
 mod machines;
+mod rejoin;
 
 use alloc::{boxed::Box, string::ToString, vec::Vec};
 use core::time::Duration;
