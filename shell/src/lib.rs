@@ -13,6 +13,7 @@ pub mod log;
 pub mod run;
 pub mod store;
 pub mod tokens;
+pub mod tunnel;
 
 mod drive;
 mod metadata;

@@ -8,14 +8,22 @@ use std::{
 use meshward_core::{
     agent::{Captured, Cause, Effect, Ending, Input, Level, Notice, Order, Run, Stored},
     ids::{CallId, ExecutionId},
-    wire::http::{Request, Response},
+    wire::{
+        grammar::PublicKey,
+        http::{Request, Response},
+    },
 };
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, error, info, warn};
 
 use crate::{
-    actions, chance, client::Client, drive::Outcome, local::Asked,
-    registration::RegistrationSources, store::Store,
+    actions, chance,
+    client::Client,
+    drive::Outcome,
+    local::Asked,
+    registration::RegistrationSources,
+    store::Store,
+    tunnel::{NoTunnel, Tunnel},
 };
 
 /// The hands of one agent.
@@ -24,6 +32,7 @@ pub(crate) struct Performer {
     store: Arc<Mutex<Store>>,
     client: Client,
     sources: RegistrationSources,
+    tunnel: Arc<dyn Tunnel>,
     facts: mpsc::Sender<Input>,
     runs: BTreeMap<ExecutionId, oneshot::Sender<()>>,
     askers: BTreeMap<CallId, oneshot::Sender<Response>>,
@@ -41,6 +50,7 @@ impl Performer {
             store: Arc::new(Mutex::new(store)),
             client,
             sources,
+            tunnel: Arc::new(NoTunnel),
             facts,
             runs: BTreeMap::new(),
             askers: BTreeMap::new(),
@@ -65,6 +75,7 @@ impl Performer {
             Effect::Send { call, request, timeout } => self.send(call, request, timeout),
             Effect::Run { execution, run } => self.run(execution, run),
             Effect::Cancel { execution } => drop(self.runs.remove(&execution)),
+            Effect::Install { key } => self.install(key),
             Effect::Reply { call, response } => self.reply(call, response),
             Effect::Tell(notice) => tell(&notice),
             Effect::Exit(exit) => return Outcome::Exited(exit),
@@ -115,6 +126,15 @@ impl Performer {
             let task = tokio::spawn(actions::run(run, cancelled));
             let ending = task.await.unwrap_or_else(|broken| broke(&broken.to_string()));
             let _ = facts.send(Input::Finished { execution, ending }).await;
+        });
+    }
+
+    fn install(&self, key: PublicKey) {
+        let (tunnel, facts) = (Arc::clone(&self.tunnel), self.facts.clone());
+        tokio::spawn(async move {
+            let done = tokio::task::spawn_blocking(move || tunnel.install(key)).await;
+            let outcome = done.unwrap_or_else(|broken| Err(broken.to_string()));
+            let _ = facts.send(Input::Installed { key, outcome }).await;
         });
     }
 

@@ -19,6 +19,8 @@ pub struct Disk {
     pub signing_public_key: Option<String>,
     pub private_key: Option<PublicKey>,
     pub staged: Option<PublicKey>,
+    /// A key that was put aside.
+    pub shelved: Option<PublicKey>,
     /// The folder of a refused identity, while neither it nor a new one is settled.
     pub refused: Option<Box<Self>>,
 }
@@ -31,16 +33,18 @@ pub enum File {
     NodeSecretKey,
     SigningPublicKey,
     Staged,
+    Shelved,
 }
 
 impl File {
     /// The record first.
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Identity,
         Self::PrivateKey,
         Self::NodeSecretKey,
         Self::SigningPublicKey,
         Self::Staged,
+        Self::Shelved,
     ];
 }
 
@@ -52,6 +56,11 @@ pub enum Write {
     SigningPublicKey(Option<String>),
     PrivateKey(Option<PublicKey>),
     Staged(Option<PublicKey>),
+    /// The staged key is put aside.
+    Shelve,
+    /// The key that was put aside is the staged one again.
+    Unshelve,
+    Shelved(Option<PublicKey>),
     /// The note of a refused identity is written.
     Note,
     MoveOut(File),
@@ -96,7 +105,7 @@ impl Disk {
             Order::MakeKey { .. } if self.identity.is_some() => {
                 return Err("identity.json stands beside it and needs the old key");
             }
-            Order::MakeKey { .. } if self.staged.is_some() => {
+            Order::MakeKey { .. } if self.staged.is_some() || self.shelved.is_some() => {
                 self.aside().into_iter().chain([Write::PrivateKey(Some(fresh))]).collect()
             }
             Order::MakeKey { .. } => vec![Write::PrivateKey(Some(fresh))],
@@ -110,6 +119,9 @@ impl Disk {
             .collect(),
             Order::ForgetToken(_) => Vec::new(),
             Order::Stage if self.staged.is_some() => Vec::new(),
+            Order::Stage if self.shelved.is_some() => vec![Write::Unshelve],
+            Order::Shelve if self.staged.is_none() => Vec::new(),
+            Order::Shelve => vec![Write::Shelve],
             Order::Stage => vec![Write::Staged(Some(fresh))],
             Order::Commit(_) if self.staged.is_none() && self.private_key.is_none() => {
                 return Err("no key is staged, and private_key holds none");
@@ -119,6 +131,7 @@ impl Disk {
                 promoted
                     .into_iter()
                     .chain([Write::Identity(Some(file.encode())), Write::Staged(None)])
+                    .chain(self.shelved.map(|_| Write::Shelved(None)))
                     .collect()
             }
             Order::Discard => vec![Write::Staged(None)],
@@ -133,6 +146,7 @@ impl Disk {
             Write::NodeSecretKey(None),
             Write::SigningPublicKey(None),
             Write::Staged(None),
+            Write::Shelved(None),
         ]
     }
 
@@ -159,6 +173,7 @@ impl Disk {
             File::NodeSecretKey => self.node_secret_key.is_some(),
             File::SigningPublicKey => self.signing_public_key.is_some(),
             File::Staged => self.staged.is_some(),
+            File::Shelved => self.shelved.is_some(),
         }
     }
 
@@ -170,6 +185,7 @@ impl Disk {
             File::NodeSecretKey => to.node_secret_key = self.node_secret_key.take(),
             File::SigningPublicKey => to.signing_public_key = self.signing_public_key.take(),
             File::Staged => to.staged = self.staged.take(),
+            File::Shelved => to.shelved = self.shelved.take(),
         }
     }
 
@@ -192,6 +208,9 @@ impl Disk {
             Write::SigningPublicKey(content) => self.signing_public_key = content,
             Write::PrivateKey(content) => self.private_key = content,
             Write::Staged(content) => self.staged = content,
+            Write::Shelved(content) => self.shelved = content,
+            Write::Shelve => self.shelved = self.staged.take(),
+            Write::Unshelve => self.staged = self.shelved.take(),
         }
     }
 
@@ -204,7 +223,9 @@ impl Disk {
             Order::Commit(_) => Stored::Committed,
             Order::Retire { .. } => Stored::Retired { folder: "refused".to_owned() },
             Order::Restore => Stored::Restored(self.remember().staged),
-            Order::SetAside { .. } | Order::ForgetToken(_) | Order::Discard => Stored::Done,
+            Order::SetAside { .. } | Order::ForgetToken(_) | Order::Discard | Order::Shelve => {
+                Stored::Done
+            }
         }
     }
 }
@@ -218,6 +239,7 @@ impl Write {
             Self::SigningPublicKey(_) => "signing_public_key",
             Self::PrivateKey(_) => "private_key",
             Self::Staged(_) => "rotation_pending_key",
+            Self::Shelved(_) | Self::Shelve | Self::Unshelve => "rotation_discarded_key",
             Self::Note | Self::Settle => "refused_identity",
             Self::MoveOut(_) => "moved out",
             Self::MoveBack(_) => "moved back",

@@ -6,20 +6,23 @@ use crate::{
     net::{Fate, PLAIN_DELAY, Passage},
     rng::Rng,
     route::Route,
-    script::{Event, FAULTS_FOR, Faults, Script, Spot},
+    script::{Event, FAULTS_FOR, Faults, Script, Spot, Token},
 };
 
 /// Statuses that something between the two may answer.
 const REFUSALS: [u16; 4] = [429, 500, 501, 503];
 
 /// The orders between whose writes a crash is aimed.
-const ORDERS: [OrderKind; 6] = [
+const ORDERS: [OrderKind; 9] = [
     OrderKind::Commit,
     OrderKind::Commit,
     OrderKind::Persist,
     OrderKind::Stage,
     OrderKind::MakeKey,
     OrderKind::Discard,
+    OrderKind::Shelve,
+    OrderKind::Retire,
+    OrderKind::Restore,
 ];
 
 impl Script {
@@ -51,7 +54,7 @@ impl Script {
 
 fn drawn(rng: &mut Rng, name: u32, (calm, nodes): (bool, usize)) -> Event {
     let node = rng.below(nodes as u64) as usize;
-    match rng.below(if calm { 6 } else { 17 }) {
+    match rng.below(if calm { 6 } else { 19 }) {
         0..3 => {
             let expires = 60 + rng.below(2) * 14_400 + rng.below(600);
             Event::Dispatch { name, expires, known: !rng.odds(150) }
@@ -63,9 +66,14 @@ fn drawn(rng: &mut Rng, name: u32, (calm, nodes): (bool, usize)) -> Event {
         14 => Event::Stop { node },
         15 if rng.odds(300) => Event::RestartPlane,
         16 if rng.odds(300) => Event::Damage { node },
+        17 => Event::Revoke { node },
+        18 => Event::PutToken { node, token: TOKENS[rng.below(4) as usize] },
         _ => Event::AskRotation,
     }
 }
+
+/// What may be found where a token may be.
+const TOKENS: [Token; 4] = [Token::Good, Token::Good, Token::Consumed, Token::None];
 
 /// Mostly within minutes, sometimes a year and more.
 const fn ahead(rng: &mut Rng) -> i64 {
@@ -77,7 +85,7 @@ fn spot(rng: &mut Rng) -> Spot {
     let route = Route::ALL[rng.below(7) as usize];
     match rng.below(10) {
         0..4 => Spot::Behind(rng.below(12) as u32),
-        4..6 => Spot::Write(ORDERS[rng.below(6) as usize], rng.below(3) as u32),
+        4..6 => Spot::Write(ORDERS[rng.below(9) as usize], rng.below(4) as u32),
         6 => Spot::Sent(route),
         7 => Spot::Heard(route),
         8 => Spot::Ordered,

@@ -34,6 +34,8 @@ pub struct Node {
     pub crash: Option<Spot>,
     pub failing_writes: u32,
     pub token: Token,
+    /// What was found when this process last looked.
+    pub spending: Token,
     /// The control plane admits this node no more.
     pub revoked: bool,
 }

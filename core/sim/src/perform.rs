@@ -4,7 +4,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use meshward_core::{
     agent::{
-        Captured, Cause, Effect, Ending, Exit, Gathered, Input, Order, Run, Stored, TokenSources,
+        Captured, Cause, Effect, Ending, Exit, Gathered, Input, Order, OrderKind, Run, Stored,
+        TokenSources,
     },
     backoff::Jitter,
     ids::{CallId, ExecutionId},
@@ -67,6 +68,7 @@ impl World {
             Effect::Send { call, request, timeout } => self.send(at, call, (&request, timeout)),
             Effect::Run { execution, run } => self.begin(at, execution, &run),
             Effect::Cancel { execution } => self.cancel(at, execution),
+            Effect::Install { key } => return Some(Input::Installed { key, outcome: Ok(()) }),
             Effect::Reply { .. } | Effect::Tell(_) => {}
             Effect::Exit(exit) => self.exit(at, &exit),
         }
@@ -75,11 +77,12 @@ impl World {
 
     fn exit(&mut self, at: usize, exit: &Exit) {
         self.note(Entry::Exited { node: at, reason: exit.to_string() });
-        self.checks.exited(exit);
+        self.checks.exited(exit, self.nodes[at].spending);
         self.die(at);
     }
 
     fn gathered(&mut self, at: usize) -> Input {
+        self.nodes[at].spending = self.nodes[at].token;
         let value = match self.nodes[at].token {
             Token::Good => Some("psb_dev_sim_node_aaaaaaaaaaaaaaaaaaaa"),
             Token::Consumed => Some("psb_dev_sim_node_aaaaaaaaaaaaconsumed"),
@@ -105,6 +108,10 @@ impl World {
             Ok(writes) => writes,
             Err(reason) => return failed(self.jitter(), reason),
         };
+        if kind == OrderKind::Retire {
+            let now = self.clock.ahead(self.nodes[at].ahead).mono;
+            self.checks.retires(at, self.nodes[at].spending, now);
+        }
         for (number, write) in writes.into_iter().enumerate() {
             if self.crashes(at, Place::Write(kind, number as u32)) {
                 return None;
@@ -117,6 +124,9 @@ impl World {
             }
             self.nodes[at].disk.write(write);
             self.note(Entry::Wrote { node, file });
+        }
+        if kind == OrderKind::Restore {
+            self.checks.restored(&self.nodes[at].disk);
         }
         Some(Input::Stored(self.nodes[at].disk.done(order)))
     }

@@ -17,7 +17,7 @@ use crate::{
     node::{Node, Place},
     rng::Rng,
     route::{Route, Said},
-    script::{Event, FAULTS_FOR, Faults, Script},
+    script::{Event, FAULTS_FOR, Faults, Script, Token},
     settings,
 };
 
@@ -153,6 +153,7 @@ impl World {
             let missed = u64::from(node.crash.is_some()) + u64::from(node.failing_writes > 0);
             self.summary.missed += missed;
             (node.failing_writes, node.crash, node.ahead) = (0, None, 0);
+            (node.token, node.revoked) = (Token::Good, false);
         }
     }
 
@@ -276,6 +277,7 @@ impl World {
         node.agent = Some(Agent::default());
         node.disk.recover();
         let memory = node.disk.remember();
+        self.checks.restored(&self.nodes[at].disk);
         self.note(Entry::Started { node: at });
         self.feed(at, Input::Restarted(Box::new(memory)));
     }
@@ -346,7 +348,8 @@ impl World {
         if self.crashes(caller.node, Place::Heard(said.route())) {
             return;
         }
-        self.checks.heard(caller, &said, status);
+        let now = self.clock.mono();
+        self.checks.heard(caller, &said, status, now);
         let jitter = self.jitter();
         self.feed(caller.node, Input::Answered { call: caller.call, answer, jitter });
     }

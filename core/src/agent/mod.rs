@@ -3,6 +3,7 @@
 //! Each machine is a file of its own; [`Agent`] holds them, gives each its inputs, and turns their effects into the
 //! orders of `facts/`. Every call has a [`CallId`], and its answer finds the machine that asked by it.
 
+pub mod device;
 pub mod execution;
 pub mod facts;
 pub mod heartbeat;
@@ -38,6 +39,7 @@ use crate::{
     time::{Mono, Now},
     wire::identity::Identity,
 };
+use device::Device;
 use execution::Dispatch;
 use heartbeat::Heartbeat;
 use life::{Life, Question};
@@ -63,6 +65,7 @@ pub struct Agent {
     heartbeat: Heartbeat,
     pull: Pull,
     rotation: Rotation,
+    device: Device,
     dispatch: Dispatch,
     view: View,
     /// The calls under way, by the question each asks.
@@ -94,6 +97,7 @@ impl Agent {
             self.heartbeat.wakeup(),
             self.pull.wakeup(),
             self.rotation.wakeup(),
+            self.device.wakeup(),
             self.dispatch.wakeup(),
         ];
         machines.into_iter().chain([drained]).flatten().min()

@@ -48,6 +48,7 @@ impl Scrub {
                 | Effect::Send { .. }
                 | Effect::Run { .. }
                 | Effect::Cancel { .. }
+                | Effect::Install { .. }
                 | Effect::Reply { .. }
                 | Effect::Exit(
                     Exit::Drained

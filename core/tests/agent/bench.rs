@@ -219,6 +219,7 @@ pub(crate) fn sent(effects: &[Effect]) -> Vec<(CallId, Request)> {
             | Effect::Store(_)
             | Effect::Run { .. }
             | Effect::Cancel { .. }
+            | Effect::Install { .. }
             | Effect::Reply { .. }
             | Effect::Tell(_)
             | Effect::Exit(_) => None,

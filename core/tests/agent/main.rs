@@ -3,6 +3,7 @@
 mod admission;
 mod alone;
 mod bench;
+mod device;
 mod dispatch;
 mod execution;
 mod floor;

@@ -60,6 +60,7 @@ fn exit(effects: &[Effect]) -> Option<Exit> {
         | Effect::Send { .. }
         | Effect::Run { .. }
         | Effect::Cancel { .. }
+        | Effect::Install { .. }
         | Effect::Reply { .. }
         | Effect::Tell(_) => None,
     })

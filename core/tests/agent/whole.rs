@@ -155,6 +155,7 @@ impl Shell {
                 self.runs.push(execution);
             }
             Effect::Cancel { execution } => assert!(self.runs.contains(&execution)),
+            Effect::Install { key } => self.give(Input::Installed { key, outcome: Ok(()) }),
             Effect::Reply { .. } => panic!("nobody asked"),
             Effect::Tell(_) => {}
             Effect::Exit(exit) => self.exits.push(exit),
@@ -171,7 +172,9 @@ fn done(order: &Order) -> Stored {
         Order::Commit(_) => Stored::Committed,
         Order::Retire { .. } => Stored::Retired { folder: "aside".into() },
         Order::Restore => Stored::Restored(StagedFile::Missing),
-        Order::SetAside { .. } | Order::ForgetToken(_) | Order::Discard => Stored::Done,
+        Order::SetAside { .. } | Order::ForgetToken(_) | Order::Discard | Order::Shelve => {
+            Stored::Done
+        }
     }
 }
 

@@ -15,7 +15,9 @@ use super::{
     keys::PrivateKey,
     perform,
     shadow::{Fate, Shadow},
-    vault::{IDENTITY, NODE_SECRET_KEY, PRIVATE_KEY, SIGNING_PUBLIC_KEY, STAGED_KEY, Vault},
+    vault::{
+        IDENTITY, NODE_SECRET_KEY, PRIVATE_KEY, SHELVED_KEY, SIGNING_PUBLIC_KEY, STAGED_KEY, Vault,
+    },
 };
 
 const NO_SPACE: i32 = 28;
@@ -39,7 +41,7 @@ pub(super) fn identity(number: u8) -> Identity {
     }
 }
 
-fn rotated(number: u8) -> IdentityFile {
+pub(super) fn rotated(number: u8) -> IdentityFile {
     let receipt =
         Receipt { rotation_id: "rotation".into(), kid: "kid".into(), wrap_key_version: 1 };
     IdentityFile { last_rotation: Some(receipt), ..identity(number).file }
@@ -98,7 +100,7 @@ fn check(disk: &Shadow, ledger: &Ledger) -> Memory {
     let kept = matches!(&found, Ok(Some(found)) if former(found));
     let disk = vault.disk();
     for key in if kept { &ledger.kept } else { &ledger.posted } {
-        let held = [key_in(disk, PRIVATE_KEY), key_in(disk, STAGED_KEY)];
+        let held = [PRIVATE_KEY, STAGED_KEY, SHELVED_KEY].map(|name| key_in(disk, name));
         assert!(held.contains(&Some(*key)), "a posted key is lost: {held:?} without {key}");
     }
     if let (Some(key), Ok(Some(found))) = (ledger.committing, &found) {
@@ -116,7 +118,7 @@ fn check(disk: &Shadow, ledger: &Ledger) -> Memory {
 
 /// Checks a disk as it is seen, and as each power failure may leave it; also when the process ended first, its
 /// successor has told what it found, and then the power fails.
-fn check_all(disk: &Shadow, ledger: &Ledger) {
+pub(super) fn check_all(disk: &Shadow, ledger: &Ledger) {
     check(disk, ledger);
     for image in disk.images() {
         check(&image, ledger);
@@ -149,6 +151,7 @@ pub(super) fn carry_out(vault: &mut Vault<Shadow>, order: &Order, ledger: &mut L
         | Order::Restore
         | Order::MakeKey { .. }
         | Order::ForgetToken(_)
+        | Order::Shelve
         | Order::Stage => {}
     }
     let Ok(stored) = perform(vault, order) else { return false };
@@ -242,6 +245,7 @@ fn remaining<'o>(memory: &Memory, orders: &'o [Order]) -> Vec<&'o Order> {
                 Ok(Some(identity)) if identity.file.last_rotation.is_some()
                     && memory.staged == StagedFile::Missing
             ),
+            Order::Shelve => memory.staged != StagedFile::Missing && !orders.contains(&commit()),
             Order::Discard => memory.staged != StagedFile::Missing,
             Order::ForgetToken(_) => true,
         })
@@ -262,6 +266,10 @@ pub(super) fn make_key() -> Order {
 
 pub(super) fn retire() -> Order {
     Order::Retire { at: at() }
+}
+
+pub(super) fn commit() -> Order {
+    Order::Commit(Box::new(rotated(1)))
 }
 
 /// The registration that comes behind a refused identity.
@@ -318,55 +326,6 @@ fn a_registration_after_a_corrupt_identity_never_mixes_the_two() {
 fn a_sound_identity_that_is_set_aside_is_whole_or_gone_at_any_time() {
     let (disk, ledger) = registered(1);
     enumerate_all(&disk, &ledger, &[Order::SetAside { at: at() }]);
-}
-
-#[test]
-fn a_rotation_that_stops_anywhere_keeps_the_old_key_and_the_posted_one() {
-    let (disk, ledger) = registered(1);
-    let orders = [Order::Stage, Order::Commit(Box::new(rotated(1)))];
-    enumerate_all(&disk, &ledger, &orders);
-}
-
-#[test]
-fn a_refused_rotation_that_stops_anywhere_keeps_the_old_key() {
-    let (disk, ledger) = registered(1);
-    enumerate_all(&disk, &ledger, &[Order::Stage, Order::Discard]);
-}
-
-#[test]
-fn a_commit_is_the_same_when_it_is_done_again_after_it_ended() {
-    let (disk, mut ledger) = registered(1);
-    let mut vault = open(disk);
-    let commit = Order::Commit(Box::new(rotated(1)));
-    assert!(carry_out(&mut vault, &Order::Stage, &mut ledger));
-    assert!(carry_out(&mut vault, &commit, &mut ledger));
-    let before = vault.disk().content(PRIVATE_KEY).unwrap().to_vec();
-    assert!(perform(&mut vault, &commit).is_ok());
-    assert_eq!(vault.disk().content(PRIVATE_KEY).unwrap(), before);
-    check_all(vault.disk(), &ledger);
-}
-
-#[test]
-fn a_sound_staged_key_is_never_replaced_and_a_broken_one_is() {
-    let mut vault = open(registered(1).0);
-    let Ok(first) = vault.stage() else { panic!("staged") };
-    assert_eq!(vault.stage().ok(), Some(first));
-    vault.disk().plant(STAGED_KEY, b"");
-    assert_ne!(vault.stage().ok(), Some(first));
-}
-
-#[test]
-fn a_commit_without_any_key_to_promote_is_refused_and_writes_nothing() {
-    for staged in [Some(&b"broken"[..]), None] {
-        let mut vault = open(registered(1).0);
-        match staged {
-            Some(content) => vault.disk().plant(STAGED_KEY, content),
-            None => vault.disk().plant(PRIVATE_KEY, b"broken"),
-        }
-        let before = vault.disk().content(IDENTITY).unwrap().to_vec();
-        assert!(vault.commit(&rotated(1)).is_err());
-        assert_eq!(vault.disk().content(IDENTITY).unwrap(), before);
-    }
 }
 
 #[test]

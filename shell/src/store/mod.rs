@@ -15,6 +15,8 @@ mod crash;
 #[cfg(test)]
 mod crash_refused;
 #[cfg(test)]
+mod crash_rotation;
+#[cfg(test)]
 mod shadow;
 
 use std::{
@@ -79,7 +81,8 @@ impl Store {
             | Order::Persist(_)
             | Order::Stage
             | Order::Commit(_)
-            | Order::Discard => perform(&mut self.vault, &order)
+            | Order::Discard
+            | Order::Shelve => perform(&mut self.vault, &order)
                 .map(|stored| self.located(stored))
                 .map_err(|fault| self.reason(&fault)),
         };
@@ -149,5 +152,6 @@ fn perform<D: Disk>(vault: &mut Vault<D>, order: &Order) -> Result<Stored, Fault
         Order::Stage => vault.stage().map(Stored::Staged),
         Order::Commit(record) => vault.commit(record).map(|()| Stored::Committed),
         Order::Discard => vault.discard().map(|()| Stored::Done),
+        Order::Shelve => vault.shelve().map(|()| Stored::Done),
     }
 }

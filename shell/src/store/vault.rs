@@ -25,6 +25,7 @@ pub(super) const NODE_SECRET_KEY: &str = "node_secret_key";
 pub(super) const PRIVATE_KEY: &str = "private_key";
 pub(super) const SIGNING_PUBLIC_KEY: &str = "signing_public_key";
 pub(super) const STAGED_KEY: &str = "rotation_pending_key";
+pub(super) const SHELVED_KEY: &str = "rotation_discarded_key";
 
 /// The files that are moved aside, the record first.
 pub(super) const FILES: [&str; 5] =
@@ -177,7 +178,7 @@ impl<D: Disk> Vault<D> {
             let remains = match self.disk.read(name).doing("read", name)? {
                 Found::Missing => false,
                 Found::Foreign(_) => true,
-                Found::Bytes(_) => name == STAGED_KEY,
+                Found::Bytes(_) => matches!(name, STAGED_KEY | SHELVED_KEY),
             };
             if remains {
                 return Ok(true);
@@ -205,11 +206,19 @@ impl<D: Disk> Vault<D> {
         self.settle()
     }
 
-    /// Stages a key unless one is staged, whose public half the control plane may already hold.
+    /// Stages a key unless one is staged, whose public half the control plane may already hold; so it may that of a key
+    /// that was put aside, which therefore comes first.
     pub(super) fn stage(&mut self) -> Result<PublicKey, Fault> {
         if let Key::Sound(key) = self.key(STAGED_KEY)?
             && let Some(public) = key.public()
         {
+            self.disk.sync().doing("sync", ".")?;
+            return Ok(public);
+        }
+        if let Key::Sound(key) = self.key(SHELVED_KEY)?
+            && let Some(public) = key.public()
+        {
+            self.disk.rename(SHELVED_KEY, STAGED_KEY).doing("stage", SHELVED_KEY)?;
             self.disk.sync().doing("sync", ".")?;
             return Ok(public);
         }
@@ -227,7 +236,8 @@ impl<D: Disk> Vault<D> {
             }
         }
         self.replace(IDENTITY, &record.encode())?;
-        self.discard()
+        self.discard()?;
+        self.remove(SHELVED_KEY)
     }
 
     fn require_promoted(&mut self) -> Result<(), Fault> {
@@ -241,9 +251,22 @@ impl<D: Disk> Vault<D> {
     }
 
     pub(super) fn discard(&mut self) -> Result<(), Fault> {
-        match self.disk.unlink(STAGED_KEY) {
+        self.remove(STAGED_KEY)
+    }
+
+    /// Puts the staged key aside; one that is aside already is as good.
+    pub(super) fn shelve(&mut self) -> Result<(), Fault> {
+        match self.disk.rename(STAGED_KEY, SHELVED_KEY) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            unlinked => unlinked.doing("remove", STAGED_KEY)?,
+            renamed => renamed.doing("put aside", STAGED_KEY)?,
+        }
+        self.disk.sync().doing("sync", ".")
+    }
+
+    fn remove(&mut self, name: &str) -> Result<(), Fault> {
+        match self.disk.unlink(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            unlinked => unlinked.doing("remove", name)?,
         }
         self.disk.sync().doing("sync", ".")
     }

@@ -23,7 +23,10 @@ use super::notice::Notice;
 use crate::{
     backoff::Jitter,
     ids::{CallId, ExecutionId},
-    wire::http::{Request, Response},
+    wire::{
+        grammar::PublicKey,
+        http::{Request, Response},
+    },
 };
 
 /// A fact for the agent.
@@ -39,6 +42,8 @@ pub enum Input {
     Answered { call: CallId, answer: Answer, jitter: Jitter },
     /// A run by [`Effect::Run`] ended.
     Finished { execution: ExecutionId, ending: Ending },
+    /// The tunnel device took a key, or why it did not.
+    Installed { key: PublicKey, outcome: Result<(), String> },
     /// A co-located program asks.
     Asked { call: CallId, caller: Caller, request: Request },
     /// The process is told to stop.
@@ -60,6 +65,8 @@ pub enum Effect {
     Run { execution: ExecutionId, run: Run },
     /// End a run before its time; it is still answered by [`Input::Finished`].
     Cancel { execution: ExecutionId },
+    /// Let the tunnel device use the private key with this public half; answered by [`Input::Installed`].
+    Install { key: PublicKey },
     /// Answer [`Input::Asked`].
     Reply { call: CallId, response: Response },
     /// Tell the operator.

@@ -45,12 +45,15 @@ pub enum Order {
     Persist(Box<Identity>),
     /// Remove the token file while it holds this token.
     ForgetToken(TokenDigest),
-    /// Generate a private key and write `rotation_pending_key`.
+    /// Write `rotation_pending_key`: what stands there already, else the key that was put aside, else a new one.
     Stage,
-    /// Put the staged key in the place of `private_key`, write `identity.json`, remove `rotation_pending_key`.
+    /// Put the staged key in the place of `private_key`, write `identity.json`, remove `rotation_pending_key` and what
+    /// was put aside before.
     Commit(Box<IdentityFile>),
     /// Remove `rotation_pending_key`.
     Discard,
+    /// Put `rotation_pending_key` aside as `rotation_discarded_key`.
+    Shelve,
 }
 
 /// How an [`Order`] ended.
@@ -86,6 +89,7 @@ pub enum OrderKind {
     Stage,
     Commit,
     Discard,
+    Shelve,
 }
 
 impl Order {
@@ -100,6 +104,7 @@ impl Order {
             Self::Stage => OrderKind::Stage,
             Self::Commit(_) => OrderKind::Commit,
             Self::Discard => OrderKind::Discard,
+            Self::Shelve => OrderKind::Shelve,
         }
     }
 }

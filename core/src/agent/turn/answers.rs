@@ -43,6 +43,7 @@ impl Turn<'_> {
             OrderKind::Stage => self.rotation(rotation::Input::StageFailed { reason, jitter }),
             OrderKind::Commit => self.rotation(rotation::Input::CommitFailed { reason, jitter }),
             OrderKind::Discard => self.rotation(rotation::Input::DiscardFailed { reason }),
+            OrderKind::Shelve => self.rotation(rotation::Input::ShelveFailed { reason }),
             OrderKind::Retire => self.aside(register::Aside::RetireFailed { reason }),
             OrderKind::Restore => self.aside(register::Aside::RestoreFailed { reason, jitter }),
             OrderKind::SetAside => self.warn(format!(

@@ -6,7 +6,7 @@ use core::mem;
 use super::Turn;
 use crate::{
     agent::{
-        execution,
+        device, execution,
         facts::{Effect, Exit, Order, Purpose, StagedFile},
         heartbeat,
         life::{Life, Question},
@@ -138,8 +138,21 @@ impl Turn<'_> {
                 rotation::Effect::Post(key) => self.post_key(key),
                 rotation::Effect::Commit(receipt) => self.commit(receipt),
                 rotation::Effect::Discard => self.effects.push(Effect::Store(Order::Discard)),
-                rotation::Effect::Reconcile => self.pull(pull::Input::Triggered),
+                rotation::Effect::Shelve => self.effects.push(Effect::Store(Order::Shelve)),
+                rotation::Effect::Install(key) => self.device(device::Input::Committed(key)),
                 rotation::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
+            }
+        }
+    }
+
+    pub(super) fn device(&mut self, input: device::Input) {
+        let step = self.agent.device.step(self.now, input);
+        self.agent.device = step.state;
+        for effect in step.effects {
+            match effect {
+                device::Effect::Install(key) => self.effects.push(Effect::Install { key }),
+                device::Effect::Reconcile => self.pull(pull::Input::Triggered),
+                device::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }
         }
     }

@@ -5,14 +5,22 @@ mod local;
 mod machines;
 mod rejoin;
 
-use alloc::{boxed::Box, string::ToString, vec::Vec};
+use alloc::{
+    boxed::Box,
+    string::{String, ToString},
+    vec::Vec,
+};
 use core::time::Duration;
 
 use super::{
-    Agent, DRAIN_MAX, Effect, Exit, Input, Life, Memory, Question, Settings, execution, heartbeat,
-    post, pull, register, rotation,
+    Agent, DRAIN_MAX, Effect, Exit, Input, Life, Memory, Question, Settings, device, execution,
+    heartbeat, post, pull, register, rotation,
 };
-use crate::{step::Step, time::Now, wire::call::Call};
+use crate::{
+    step::Step,
+    time::Now,
+    wire::{call::Call, grammar::PublicKey},
+};
 
 pub(super) struct Turn<'s> {
     agent: Agent,
@@ -33,6 +41,7 @@ impl<'s> Turn<'s> {
             Input::Stored(stored) => self.stored(stored),
             Input::Answered { call, answer, jitter } => self.answered(call, answer, jitter),
             Input::Finished { execution, ending } => self.finished(execution, ending),
+            Input::Installed { key, outcome } => self.installed(key, outcome),
             Input::Asked { call, caller, request } => self.asked(call, &caller, &request),
             Input::Draining => self.drain(),
             Input::Ticked => self.ticked(),
@@ -74,15 +83,23 @@ impl<'s> Turn<'s> {
         }
     }
 
+    fn installed(&mut self, key: PublicKey, outcome: Result<(), String>) {
+        self.device(match outcome {
+            Ok(()) => device::Input::Installed(key),
+            Err(reason) => device::Input::Failed { key, reason },
+        });
+    }
+
     fn ticked(&mut self) {
         self.registration(register::Input::Ticked);
         self.heartbeat(heartbeat::Input::Ticked);
         self.pull(pull::Input::Ticked);
         self.rotation(rotation::Input::Ticked);
+        self.device(device::Input::Ticked);
         self.dispatch(execution::Input::Ticked);
     }
 
-    pub(super) fn node(&self) -> alloc::string::String {
+    pub(super) fn node(&self) -> String {
         self.agent.identity.as_ref().map(|identity| identity.node.to_string()).unwrap_or_default()
     }
 

@@ -2,6 +2,7 @@
 
 use super::Turn;
 use crate::agent::{
+    device::Device,
     heartbeat,
     life::Question,
     pull, register,
@@ -25,6 +26,7 @@ impl Turn<'_> {
         self.heartbeat(heartbeat::Input::Quieted);
         self.pull(pull::Input::Quieted);
         self.agent.rotation = Rotation::default();
+        self.agent.device = Device::default();
         self.agent.asked.retain(|_, question| match question {
             Question::Callback { .. } | Question::Register => true,
             Question::Heartbeat | Question::Pull | Question::Rotate(_) => false,
