@@ -60,7 +60,7 @@ impl Disk {
             Write::Unshelve => self.staged = self.shelved.take(),
             Write::Shelve => self.shelved = self.staged.take(),
             Write::Promote => self.private = self.staged,
-            Write::Record(receipt) => self.receipt = receipt.or(self.receipt.take()),
+            Write::Record(receipt) => self.receipt = receipt.or_else(|| self.receipt.take()),
             Write::Unstage => self.staged = None,
             Write::Forget => self.shelved = None,
         }

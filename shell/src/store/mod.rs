@@ -95,16 +95,12 @@ impl Store {
 
     /// Tells a folder by its whole path.
     fn located(&self, stored: Stored) -> Stored {
-        match stored {
-            Stored::Retired { folder } => {
-                let place = match folder.strip_prefix("../") {
-                    Some(beside) => self.path.with_file_name(beside),
-                    None => self.path.join(&folder),
-                };
-                Stored::Retired { folder: place.display().to_string() }
-            }
-            stored => stored,
-        }
+        let Stored::Retired { folder } = &stored else { return stored };
+        let place = match folder.strip_prefix("../") {
+            Some(beside) => self.path.with_file_name(beside),
+            None => self.path.join(folder),
+        };
+        Stored::Retired { folder: place.display().to_string() }
     }
 
     fn reason(&self, fault: &Fault) -> String {
@@ -112,13 +108,15 @@ impl Store {
         format!("cannot {} {}: {}", fault.doing, path.display(), fault.source)
     }
 
-    /// Removes the token file; one that is gone already, or holds another token, is as good.
+    /// Removes the token file; one that is gone already, or holds another token, is as good. One that cannot be read
+    /// may hold another, so it stays.
     fn forget_token(&self, token: &TokenDigest) -> Result<Stored, String> {
         let Some(path) = &self.token_file else { return Ok(Stored::Done) };
-        if let TokenFile::Text(text) = tokens::read(path)
-            && TokenDigest::of(&text) != *token
-        {
-            return Ok(Stored::Done);
+        match tokens::read(path) {
+            TokenFile::Missing => return Ok(Stored::Done),
+            TokenFile::Unreadable(reason) => return Err(reason),
+            TokenFile::Text(text) if TokenDigest::of(&text) != *token => return Ok(Stored::Done),
+            TokenFile::Text(_) => {}
         }
         match fs::remove_file(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Stored::Done),
