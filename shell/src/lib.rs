@@ -13,7 +13,9 @@ pub mod log;
 pub mod run;
 pub mod store;
 pub mod tokens;
+pub mod tunnel;
 
 mod drive;
+mod metadata;
 mod perform;
 mod registration;

@@ -7,12 +7,9 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{
-        Captured, Cause, Effect, Ending, Input, Level, Notice, Order, OrderKind, Run, Stored,
-        Stream,
-    },
+    agent::{Captured, Cause, Effect, Ending, Input, Level, Notice, Order, Run, Stored, Stream},
     ids::{CallId, ExecutionId},
-    wire::{http::Request, sse::Frame},
+    wire::{grammar::PublicKey, http::Request, sse::Frame},
 };
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, error, info, warn};
@@ -24,6 +21,7 @@ use crate::{
     local::{Asked, Reply, watch::Watchers},
     registration::RegistrationSources,
     store::{Store, Writer},
+    tunnel::{NoTunnel, Tunnel},
 };
 
 /// The hands of one agent.
@@ -33,6 +31,7 @@ pub(crate) struct Performer {
     writer: Writer,
     client: Client,
     sources: RegistrationSources,
+    tunnel: Arc<dyn Tunnel>,
     facts: mpsc::Sender<Input>,
     runs: BTreeMap<ExecutionId, oneshot::Sender<()>>,
     askers: BTreeMap<CallId, oneshot::Sender<Reply>>,
@@ -52,6 +51,7 @@ impl Performer {
             writer,
             client,
             sources,
+            tunnel: Arc::new(NoTunnel),
             facts,
             runs: BTreeMap::new(),
             askers: BTreeMap::new(),
@@ -72,7 +72,7 @@ impl Performer {
     /// Carries out one effect; what takes long is begun and answered through the inbox.
     pub(crate) async fn perform(&mut self, effect: Effect) -> Outcome {
         match effect {
-            Effect::Gather => return self.gather().await,
+            Effect::Gather => self.gather(),
             Effect::Store(order) => return self.store(order).await,
             Effect::Keep { file, change } => {
                 return self.writer.order(file, change).map_or(Outcome::Begun, Outcome::Known);
@@ -82,6 +82,7 @@ impl Performer {
             }
             Effect::Run { execution, run } => self.run(execution, run),
             Effect::Cancel { execution } => drop(self.runs.remove(&execution)),
+            Effect::Install { key } => self.install(key),
             Effect::Reply { call, response } => self.reply(call, response.into()),
             Effect::Stream(Stream::Open { watcher, hello }) => self.open_stream(watcher, &hello),
             Effect::Stream(Stream::Send { to, frame }) => self.watchers.send(&to, &frame),
@@ -92,17 +93,14 @@ impl Performer {
         Outcome::Begun
     }
 
-    async fn gather(&self) -> Outcome {
-        match chance::uuid() {
-            Ok(nonce) => {
-                Outcome::Known(Input::Gathered(Box::new(self.sources.gather(nonce).await)))
-            }
-            Err(error) => Outcome::Known(Input::Stored(Stored::Failed {
-                order: OrderKind::MakeKey,
-                jitter: chance::jitter(),
-                reason: format!("no random bytes: {error}"),
-            })),
-        }
+    /// The sources may be slow, so nothing waits for them.
+    fn gather(&self) {
+        let (sources, facts) = (self.sources.clone(), self.facts.clone());
+        tokio::spawn(async move {
+            let gathered = sources.gather().await;
+            // A closed inbox means that the agent has ended.
+            let _ = facts.send(Input::Gathered(Box::new(gathered))).await;
+        });
     }
 
     /// Finished before the next effect is begun, on a thread that may block.
@@ -138,6 +136,15 @@ impl Performer {
             let task = tokio::spawn(actions::run(run, cancelled));
             let ending = task.await.unwrap_or_else(|broken| broke(&broken.to_string()));
             let _ = facts.send(Input::Finished { execution, ending }).await;
+        });
+    }
+
+    fn install(&self, key: PublicKey) {
+        let (tunnel, facts) = (Arc::clone(&self.tunnel), self.facts.clone());
+        tokio::spawn(async move {
+            let done = tokio::task::spawn_blocking(move || tunnel.install(key)).await;
+            let outcome = done.unwrap_or_else(|broken| Err(broken.to_string()));
+            let _ = facts.send(Input::Installed { key, outcome }).await;
         });
     }
 

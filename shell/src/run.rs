@@ -48,8 +48,8 @@ pub async fn run(
     purpose: Purpose,
     stop: impl Future<Output = ()>,
 ) -> Result<Exit, StartError> {
-    let mut store =
-        Store::open(&config.node.data_dir)?.forgetting(config.registration.token_file.clone());
+    let sources = RegistrationSources::of(&config.registration)?;
+    let mut store = Store::open(&config.node.data_dir)?.forgetting(sources.token_file());
     let memory = store.remember()?;
     let client = Client::new(&client_settings(config))?;
     let settings = settings(config, purpose)?;
@@ -64,12 +64,7 @@ pub async fn run(
     };
     let (writer, written) = start_writer(&mut store, &facts_in)?;
     info!(version = VERSION, control_plane = config.control_plane.url, "starting");
-    let performer = Performer::new(
-        (store, writer),
-        client,
-        RegistrationSources::of(&config.registration),
-        facts_in,
-    );
+    let performer = Performer::new((store, writer), client, sources, facts_in);
     let exit = drive::drive(&settings, memory, performer, Inbox { facts, asked }, stop).await;
     listeners.close(config.local_api.shutdown_timeout).await;
     written.wait(config.local_api.shutdown_timeout).await;

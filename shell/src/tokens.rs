@@ -67,7 +67,8 @@ fn variable(name: &str) -> Option<Secret<String>> {
     (!value.is_empty()).then(|| Secret::new(value.to_string_lossy().into_owned()))
 }
 
-fn read(path: &Path) -> TokenFile {
+/// Reads a token file.
+pub(crate) fn read(path: &Path) -> TokenFile {
     match text(path) {
         Ok(text) => TokenFile::Text(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => TokenFile::Missing,

@@ -10,10 +10,12 @@ use std::{
 
 use meshward_core::{
     agent::{Content, FoundContent, Memory, Order, OrderKind, StagedFile, Stored},
+    secret::Secret,
     wire::{
         grammar::{NodeSecretKey, Uuid},
-        identity::{Identity, IdentityFile, KeyFile},
+        identity::{Flaw, Found, Identity, IdentityFile, KeyFile, TokenDigest},
         rotation::Receipt,
+        timestamp::Timestamp,
     },
 };
 use meshward_shell::store::{Store, StoreError};
@@ -31,8 +33,13 @@ fn identity() -> Identity {
             signing_key_id: "key".into(),
             domain_mesh_cidr: "10.0.0.0/24".into(),
             last_rotation: None,
+            spent_token: TokenDigest::default(),
         },
     }
+}
+
+fn at() -> Timestamp {
+    Timestamp::parse("2027-01-15T08:00:00Z").unwrap()
 }
 
 fn place() -> (TempDir, PathBuf) {
@@ -50,7 +57,7 @@ fn refusal(data: &Path) -> String {
 }
 
 fn register(store: &mut Store) {
-    assert!(matches!(store.carry_out(Order::MakeKey), Stored::KeyMade(_)));
+    assert!(matches!(store.carry_out(Order::MakeKey { at: at() }), Stored::KeyMade(_)));
     assert_eq!(store.carry_out(Order::Persist(Box::new(identity()))), Stored::Persisted);
 }
 
@@ -115,16 +122,18 @@ fn identity_files_are_set_aside_whatever_they_are() {
     fs::write(data.join("signing_public_key"), [0; 44]).unwrap();
     fs::write(data.join("rotation_pending_key"), vec![b'A'; 70_000]).unwrap();
     let memory = store.remember().unwrap();
-    assert_eq!(memory.files.identity, Some(Vec::new()));
-    assert_eq!(memory.files.private_key, KeyFile::Broken);
-    assert_eq!(memory.files.node_secret_key.unwrap().expose(), "");
-    assert_eq!(memory.files.signing_public_key.as_deref(), Some(""));
-    assert_eq!(memory.staged, StagedFile::Broken);
-    assert_eq!(store.carry_out(Order::SetAside), Stored::Done);
+    assert_eq!(memory.files.identity, Found::Foreign("a symbolic link"));
+    assert_eq!(memory.files.private_key, KeyFile::Broken(Flaw::Foreign("not a regular file")));
+    assert_eq!(memory.files.node_secret_key, Found::Foreign("not a regular file"));
+    assert_eq!(memory.files.signing_public_key, Found::Content("\0".repeat(44)));
+    assert_eq!(memory.staged, StagedFile::Broken(Flaw::Foreign("larger than 64 KiB")));
+    assert_eq!(store.carry_out(Order::SetAside { at: at() }), Stored::Done);
     assert_eq!(store.remember().unwrap(), Memory::default());
     let mut folders = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path());
     let folder = folders.find(|path| path.is_dir() && !path.ends_with("state")).unwrap();
-    assert!(folder.file_name().unwrap().to_str().unwrap().starts_with("corrupt-20"));
+    assert!(
+        folder.file_name().unwrap().to_str().unwrap().starts_with("corrupt-2027-01-15T08:00:00Z")
+    );
     assert_eq!(mode(&folder), 0o700);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 5);
     register(&mut store);
@@ -255,16 +264,41 @@ fn the_token_file_is_removed_once_and_a_failure_is_told() {
     let token = place.path().join("token");
     fs::write(&token, "secret").unwrap();
     let mut store = Store::open(&data).unwrap().forgetting(Some(token.clone()));
-    assert_eq!(store.carry_out(Order::ForgetToken), Stored::Done);
+    let forget = |text: &str| Order::ForgetToken(TokenDigest::of(&Secret::new(text.into())));
+    assert_eq!(store.carry_out(forget("another")), Stored::Done);
+    assert!(token.exists(), "a token that is not spent stays");
+    assert_eq!(store.carry_out(forget("secret")), Stored::Done);
     assert!(!token.exists());
-    assert_eq!(store.carry_out(Order::ForgetToken), Stored::Done);
+    assert_eq!(store.carry_out(forget("secret")), Stored::Done);
     fs::create_dir(&token).unwrap();
     let Stored::Failed { order: OrderKind::ForgetToken, reason, .. } =
-        store.carry_out(Order::ForgetToken)
+        store.carry_out(forget("secret"))
     else {
         panic!("a directory was removed")
     };
     assert!(reason.contains(&token.display().to_string()), "{reason}");
+}
+
+#[test]
+fn a_refused_identity_moves_beside_the_directory_with_its_mode_and_comes_back() {
+    let (place, data) = place();
+    let mut store = Store::open(&data).unwrap();
+    register(&mut store);
+    let before = store.remember().unwrap();
+    let Stored::Retired { folder } = store.carry_out(Order::Retire { at: at() }) else {
+        panic!("not moved")
+    };
+    let beside = place.path().join("data.refused-2027-01-15T08:00:00Z");
+    assert_eq!(Path::new(&folder), beside);
+    assert_eq!(mode(&beside), 0o700);
+    assert_eq!(store.remember().unwrap(), Memory::default());
+    assert_eq!(store.carry_out(Order::Restore), Stored::Restored(StagedFile::Missing));
+    assert_eq!(store.remember().unwrap(), before);
+    assert!(!beside.exists(), "an empty folder is of no use");
+    assert!(matches!(store.carry_out(Order::Retire { at: at() }), Stored::Retired { .. }));
+    assert!(matches!(store.carry_out(Order::MakeKey { at: at() }), Stored::KeyMade(_)));
+    drop(store);
+    assert_eq!(Store::open(&data).unwrap().remember().unwrap(), before, "a start undoes it");
 }
 
 fn is_root() -> bool {

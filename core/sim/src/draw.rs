@@ -6,20 +6,23 @@ use crate::{
     net::{Fate, PLAIN_DELAY, Passage},
     rng::Rng,
     route::Route,
-    script::{Event, FAULTS_FOR, Faults, Script, Spot},
+    script::{Event, FAULTS_FOR, Faults, Script, Spot, Token},
 };
 
 /// Statuses that something between the two may answer.
 const REFUSALS: [u16; 4] = [429, 500, 501, 503];
 
 /// The orders between whose writes a crash is aimed.
-const ORDERS: [OrderKind; 6] = [
+const ORDERS: [OrderKind; 9] = [
     OrderKind::Commit,
     OrderKind::Commit,
     OrderKind::Persist,
     OrderKind::Stage,
     OrderKind::MakeKey,
     OrderKind::Discard,
+    OrderKind::Shelve,
+    OrderKind::Retire,
+    OrderKind::Restore,
 ];
 
 impl Script {
@@ -51,7 +54,7 @@ impl Script {
 
 fn drawn(rng: &mut Rng, name: u32, (calm, nodes): (bool, usize)) -> Event {
     let node = rng.below(nodes as u64) as usize;
-    match rng.below(if calm { 8 } else { 20 }) {
+    match rng.below(if calm { 8 } else { 22 }) {
         0..3 => {
             let expires = 60 + rng.below(2) * 14_400 + rng.below(600);
             Event::Dispatch { name, expires, known: !rng.odds(150) }
@@ -65,9 +68,14 @@ fn drawn(rng: &mut Rng, name: u32, (calm, nodes): (bool, usize)) -> Event {
         17 if rng.odds(300) => Event::RestartPlane,
         18 if rng.odds(300) => Event::Damage { node },
         19 => report(rng, node, name),
+        20 => Event::Revoke { node },
+        21 => Event::PutToken { node, token: TOKENS[rng.below(4) as usize] },
         _ => Event::AskRotation,
     }
 }
+
+/// What may be found where a token may be.
+const TOKENS: [Token; 4] = [Token::Good, Token::Good, Token::Consumed, Token::None];
 
 /// One of three keys, so that writes of one meet; each value is written once.
 const fn report(rng: &mut Rng, node: usize, name: u32) -> Event {
@@ -89,7 +97,7 @@ fn spot(rng: &mut Rng) -> Spot {
     let route = Route::ALL[rng.below(8) as usize];
     match rng.below(11) {
         0..4 => Spot::Behind(rng.below(12) as u32),
-        4..6 => Spot::Write(ORDERS[rng.below(6) as usize], rng.below(3) as u32),
+        4..6 => Spot::Write(ORDERS[rng.below(9) as usize], rng.below(4) as u32),
         6 => Spot::Sent(route),
         7 => Spot::Heard(route),
         8 => Spot::Ordered,

@@ -11,7 +11,7 @@ use meshward_core::{
 use crate::{
     disk::Disk,
     route::{Route, Said},
-    script::Spot,
+    script::{Spot, Token},
 };
 
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,11 @@ pub struct Node {
     pub overdue: BTreeSet<ExecutionId>,
     pub crash: Option<Spot>,
     pub failing_writes: u32,
+    pub token: Token,
+    /// What was found when this process last looked.
+    pub spending: Token,
+    /// The control plane admits this node no more.
+    pub revoked: bool,
 }
 
 /// A place between two things that an agent does.
@@ -96,6 +101,8 @@ impl Node {
             disk: std::mem::take(&mut self.disk),
             ahead: self.ahead,
             failing_writes: self.failing_writes,
+            token: self.token,
+            revoked: self.revoked,
             ..Self::default()
         };
     }

@@ -4,8 +4,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use meshward_core::{
     agent::{
-        Captured, Cause, Change, Effect, Ending, Exit, Gathered, Input, Order, Run, StateFile,
-        Stored, TokenSources,
+        Captured, Cause, Change, Effect, Ending, Exit, Gathered, Input, Order, OrderKind, Run,
+        StateFile, Stored, TokenSources,
     },
     backoff::Jitter,
     ids::{CallId, ExecutionId},
@@ -24,6 +24,7 @@ use crate::{
     net::{Caller, Fate, Message},
     node::Place,
     route::{Route, Said},
+    script::Token,
     world::World,
 };
 
@@ -62,12 +63,13 @@ impl World {
 
     fn perform(&mut self, at: usize, effect: Effect) -> Option<Input> {
         match effect {
-            Effect::Gather => return Some(self.gathered()),
+            Effect::Gather => return Some(self.gathered(at)),
             Effect::Store(order) => return self.store(at, &order),
             Effect::Keep { file, change } => return self.keep(at, file, change),
             Effect::Send { call, request, timeout, .. } => self.send(at, call, (&request, timeout)),
             Effect::Run { execution, run } => self.begin(at, execution, &run),
             Effect::Cancel { execution } => self.cancel(at, execution),
+            Effect::Install { key } => return Some(Input::Installed { key, outcome: Ok(()) }),
             Effect::Reply { call, response } => self.replied(at, call, response.status),
             Effect::Stream(_) | Effect::Tell(_) => {}
             Effect::Exit(exit) => self.exit(at, &exit),
@@ -77,18 +79,24 @@ impl World {
 
     fn exit(&mut self, at: usize, exit: &Exit) {
         self.note(Entry::Exited { node: at, reason: exit.to_string() });
-        self.checks.exited(exit);
+        self.checks.exited(exit, self.nodes[at].spending);
         self.die(at);
     }
 
-    fn gathered(&mut self) -> Input {
-        let token = Some(Secret::new("psb_dev_sim_node_aaaaaaaaaaaaaaaaaaaa".to_owned()));
+    fn gathered(&mut self, at: usize) -> Input {
+        self.nodes[at].spending = self.nodes[at].token;
+        let value = match self.nodes[at].token {
+            Token::Good => Some("psb_dev_sim_node_aaaaaaaaaaaaaaaaaaaa"),
+            Token::Consumed => Some("psb_dev_sim_node_aaaaaaaaaaaaconsumed"),
+            Token::None => None,
+        };
+        let value = value.map(|token| Secret::new(token.to_owned()));
         Input::Gathered(Box::new(Gathered {
-            token: TokenSources { value: token, ..TokenSources::default() },
-            project_id: site::PROJECT_ID.to_owned(),
-            resource_handle: "sim-node".to_owned(),
-            requested_resource_id: String::new(),
-            nonce: Uuid::drawn(self.rng.bytes()),
+            token: TokenSources { value, ..TokenSources::default() },
+            project_id: site::PROJECT_ID.into(),
+            resource_handle: "sim-node".into(),
+            requested_resource_id: "".into(),
+            nonce: Ok(Uuid::drawn(self.rng.bytes())),
         }))
     }
 
@@ -102,6 +110,10 @@ impl World {
             Ok(writes) => writes,
             Err(reason) => return failed(self.jitter(), reason),
         };
+        if kind == OrderKind::Retire {
+            let now = self.clock.ahead(self.nodes[at].ahead).mono;
+            self.checks.retires(at, self.nodes[at].spending, now);
+        }
         for (number, write) in writes.into_iter().enumerate() {
             if self.crashes(at, Place::Write(kind, number as u32)) {
                 return None;
@@ -114,6 +126,9 @@ impl World {
             }
             self.nodes[at].disk.write(write);
             self.note(Entry::Wrote { node, file });
+        }
+        if kind == OrderKind::Restore {
+            self.checks.restored(&self.nodes[at].disk);
         }
         Some(Input::Stored(self.nodes[at].disk.done(order)))
     }
@@ -154,7 +169,8 @@ impl World {
         self.note(Entry::Sent { node: at, route });
         self.nodes[at].open.insert(call, said);
         self.net.put(now.mono.after(timeout), Message::TimedOut { caller });
-        match fate.instead {
+        let refused = (self.nodes[at].revoked && route != Route::Register).then_some(401);
+        match fate.instead.or(refused) {
             Some(status) => self.answer_instead(caller, fate, status),
             None => self.put_request(caller, fate, codec::request_bytes(request)),
         }

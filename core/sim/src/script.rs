@@ -28,12 +28,26 @@ pub enum Event {
     PutReport { node: usize, key: u32, value: u32 },
     /// The control plane starts anew and has forgotten everything; the operator gives it the desired state again.
     RestartPlane,
+    /// What the node finds where a bootstrap token may be.
+    PutToken { node: usize, token: Token },
+    /// The operator of the control plane takes back what admits the node.
+    Revoke { node: usize },
     /// The node's wall clock is set so many seconds ahead.
     SetClock { node: usize, ahead: i64 },
     /// The process is told to stop; it is started again later.
     Stop { node: usize },
     /// The calls of a route reach the control plane again.
     Unblock { route: Route },
+}
+
+/// A bootstrap token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Token {
+    #[default]
+    Good,
+    /// The control plane says of it that it was used before.
+    Consumed,
+    None,
 }
 
 /// Where a crash falls.

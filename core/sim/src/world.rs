@@ -18,7 +18,7 @@ use crate::{
     node::{Node, Place},
     rng::Rng,
     route::{Route, Said},
-    script::{Event, Faults, Script},
+    script::{Event, Faults, Script, Token},
     settings,
 };
 
@@ -164,6 +164,7 @@ impl World {
             let missed = u64::from(node.crash.is_some()) + u64::from(node.failing_writes > 0);
             self.summary.missed += missed;
             (node.failing_writes, node.crash, node.ahead) = (0, None, 0);
+            (node.token, node.revoked) = (Token::Good, false);
         }
     }
 
@@ -250,6 +251,11 @@ impl World {
                 self.restart_plane();
                 true
             }
+            Event::Revoke { node } => self.revoke(node),
+            Event::PutToken { node, token } => {
+                self.nodes[node].token = token;
+                true
+            }
             Event::SetClock { node, ahead } => {
                 self.nodes[node].ahead = ahead;
                 true
@@ -268,6 +274,14 @@ impl World {
         possible
     }
 
+    /// The operator of the control plane takes back what admits the node, until it registers afresh.
+    fn revoke(&mut self, at: usize) -> bool {
+        let possible =
+            self.nodes[at].agent.as_ref().is_some_and(|agent| agent.identity().is_some());
+        self.nodes[at].revoked |= possible;
+        possible
+    }
+
     fn stop(&mut self, at: usize) -> bool {
         let possible = self.nodes[at].agent.is_some();
         self.feed(at, Input::Draining);
@@ -279,7 +293,9 @@ impl World {
         node.start_at = None;
         node.life += 1;
         node.agent = Some(Agent::default());
+        node.disk.recover();
         let memory = node.disk.remember();
+        self.checks.restored(&self.nodes[at].disk);
         self.note(Entry::Started { node: at });
         self.feed(at, Input::Restarted(Box::new(memory)));
     }
@@ -313,6 +329,9 @@ impl World {
         let before = if rotates { self.counter("key_rotate_count") } else { 0 };
         let response = self.ask_plane(request);
         let completed = rotates && self.counter("key_rotate_count") != before;
+        if route == Route::Register && response.status == 201 {
+            self.nodes[caller.node].revoked = false;
+        }
         let node = &self.nodes[caller.node];
         let now = self.clock.now();
         self.checks.served(&Serving {
@@ -347,7 +366,8 @@ impl World {
         if self.crashes(caller.node, Place::Heard(said.route())) {
             return;
         }
-        self.checks.heard(caller, &said, status);
+        let now = self.clock.mono();
+        self.checks.heard(caller, &said, status, now);
         let jitter = self.jitter();
         self.feed(caller.node, Input::Answered { call: caller.call, answer, jitter });
     }

@@ -3,6 +3,7 @@
 //! Each machine is a file of its own; [`Agent`] holds them, gives each its inputs, and turns their effects into the
 //! orders of `facts/`. Every call has a [`CallId`], and its answer finds the machine that asked by it.
 
+pub mod device;
 pub mod execution;
 pub mod facts;
 pub mod heartbeat;
@@ -35,7 +36,7 @@ pub use facts::{
     ActionSettings, Answer, Caller, Captured, Cause, Change, Content, Door, Effect, Ending, Exit,
     Failure, Folder, FoundContent, FoundFile, Gathered, Input, Lost, Memory, Order, OrderKind,
     Peer, Purpose, Run, Settings, StagedFile, StateFile, Stored, Stream, TcpSettings, TokenFile,
-    TokenSources, Unprepared,
+    TokenSource, TokenSources, Unprepared, Wanted,
 };
 pub use notice::{Level, Notice};
 
@@ -45,6 +46,7 @@ use crate::{
     time::{Mono, Now},
     wire::identity::Identity,
 };
+use device::Device;
 use execution::Dispatch;
 use heartbeat::Heartbeat;
 use life::{Life, Question};
@@ -75,6 +77,7 @@ pub struct Agent {
     heartbeat: Heartbeat,
     pull: Pull,
     rotation: Rotation,
+    device: Device,
     dispatch: Dispatch,
     secrets: Secrets,
     network: Network,
@@ -113,6 +116,7 @@ impl Agent {
             self.heartbeat.wakeup(),
             self.pull.wakeup(),
             self.rotation.wakeup(),
+            self.device.wakeup(),
             self.dispatch.wakeup(),
             self.secrets.wakeup(),
             self.sync.wakeup(),

@@ -8,16 +8,18 @@
 //! | staging | failed | waiting to stage | |
 //! | posting | completed | committing | private key, then `last_rotation`, then the staged file |
 //! | posting | unchanged | committing | the receipt stays what it was |
-//! | posting | nothing pending, refused | idle | discard |
-//! | idle | discard failed | leaving | |
-//! | leaving | ticked | idle | discard again |
+//! | posting | nothing pending | idle | put the key aside: it is the next to be staged |
+//! | posting | refused | idle | discard |
+//! | idle | putting aside or discard failed | leaving | |
+//! | leaving | ticked | idle | the same again |
 //! | leaving | signalled | staging | discard first, so that a refused key is not offered again |
 //! | posting | undecided | waiting | |
 //! | waiting | ticked | posting | the same key |
-//! | committing | committed | idle | reconcile |
+//! | committing | committed | idle | the tunnel device is to take the key |
 //! | committing | failed | committing, later | |
 //!
-//! An answer that names another key than the one in hand is ignored. Specification: "Mesh key rotation".
+//! A key that was offered and not expected is kept and offered again, because the request may still be under way and put
+//! it into force. An answer that names another key than the one in hand is ignored. Specification: "Mesh key rotation".
 
 use alloc::{format, string::String};
 use core::time::Duration;
@@ -41,20 +43,24 @@ pub const BACKOFF: Backoff = Backoff {
 /// How long the heartbeat's flag is ignored after a commit.
 pub const COOL_DOWN: Duration = Duration::from_secs(300);
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// More failures than lead to the longest wait are not counted.
+const FAILURES_MAX: u32 = 6;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rotation {
     phase: Phase,
     /// When this process last committed a key.
     rested: Option<Mono>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 enum Phase {
     #[default]
     Idle,
-    /// A key that was refused is still on disk.
+    /// A key that is given up is still where the staged one is.
     Leaving {
         due: Mono,
+        refused: bool,
     },
     Staging {
         failures: u32,
@@ -73,6 +79,7 @@ enum Phase {
         due: Mono,
     },
     Committing {
+        key: PublicKey,
         receipt: Option<Receipt>,
         failures: u32,
         due: Option<Mono>,
@@ -109,6 +116,9 @@ pub enum Input {
     DiscardFailed {
         reason: String,
     },
+    ShelveFailed {
+        reason: String,
+    },
     Ticked,
 }
 
@@ -119,7 +129,10 @@ pub enum Effect {
     /// Make the staged key the current one; `None` keeps the receipt that is there.
     Commit(Option<Receipt>),
     Discard,
-    Reconcile,
+    /// Put the staged key aside, to be staged again.
+    Shelve,
+    /// Let the tunnel device take the key that is in force now.
+    Install(PublicKey),
     Tell(Notice),
 }
 
@@ -134,7 +147,8 @@ impl Rotation {
             Input::Answered { key, verdict, jitter } => self.answered(key, verdict, now, jitter),
             Input::Committed => self.committed(now),
             Input::CommitFailed { reason, jitter } => self.commit_failed(&reason, now, jitter),
-            Input::DiscardFailed { reason } => self.discard_failed(&reason, now),
+            Input::DiscardFailed { reason } => self.still_there(true, &reason, now),
+            Input::ShelveFailed { reason } => self.still_there(false, &reason, now),
             Input::Ticked => self.ticked(now),
         }
     }
@@ -142,9 +156,9 @@ impl Rotation {
     /// When the next [`Input::Ticked`] is wanted, if at all.
     pub const fn wakeup(&self) -> Option<Mono> {
         match &self.phase {
-            Phase::Leaving { due } | Phase::Unstaged { due, .. } | Phase::Waiting { due, .. } => {
-                Some(*due)
-            }
+            Phase::Leaving { due, .. }
+            | Phase::Unstaged { due, .. }
+            | Phase::Waiting { due, .. } => Some(*due),
             Phase::Committing { due, .. } => *due,
             Phase::Idle | Phase::Staging { .. } | Phase::Posting { .. } => None,
         }
@@ -175,10 +189,10 @@ impl Rotation {
                     Notice::info("a key rotation was under way; it goes on with the staged key");
                 self.post(key, 0).emit(Effect::Tell(told))
             }
-            (Phase::Idle, StagedFile::Broken) => {
-                let told = Notice::warn(
-                    "the staged rotation key is unreadable, so it was never sent; it is discarded",
-                );
+            (Phase::Idle, StagedFile::Broken(flaw)) => {
+                let told = Notice::warn(format!(
+                    "rotation_pending_key {flaw}, so the key in it was never sent; it is discarded"
+                ));
                 Step::to(self).emit(Effect::Tell(told)).emit(Effect::Discard)
             }
             (Phase::Idle, StagedFile::Missing)
@@ -189,7 +203,7 @@ impl Rotation {
                 | Phase::Posting { .. }
                 | Phase::Waiting { .. }
                 | Phase::Committing { .. },
-                StagedFile::Key(_) | StagedFile::Broken | StagedFile::Missing,
+                StagedFile::Key(_) | StagedFile::Broken(_) | StagedFile::Missing,
             ) => Step::to(self),
         }
     }
@@ -200,9 +214,10 @@ impl Rotation {
             Phase::Idle if cool || source == Source::Event => {
                 self.to(Phase::Staging { failures: 0 }).emit(Effect::Stage)
             }
-            Phase::Leaving { .. } if cool || source == Source::Event => {
-                self.to(Phase::Staging { failures: 0 }).emit(Effect::Discard).emit(Effect::Stage)
-            }
+            Phase::Leaving { refused, .. } if cool || source == Source::Event => self
+                .to(Phase::Staging { failures: 0 })
+                .emit_all(refused.then_some(Effect::Discard))
+                .emit(Effect::Stage),
             Phase::Idle | Phase::Leaving { .. } => Step::to(self).emit(Effect::Tell(Notice::debug(
                 "the heartbeat asks for a rotation within five minutes of the last one: not yet",
             ))),
@@ -228,7 +243,7 @@ impl Rotation {
 
     fn stage_failed(self, reason: &str, now: Now, jitter: Jitter) -> Step<Self, Effect> {
         let Phase::Staging { failures } = self.phase else { return Step::to(self) };
-        let failures = failures + 1;
+        let failures = counted(failures);
         let told =
             Notice::error(format!("a new mesh key cannot be written: {reason}; trying again"));
         self.to(Phase::Unstaged { failures, due: now.mono.after(BACKOFF.wait(failures, jitter)) })
@@ -244,9 +259,9 @@ impl Rotation {
     ) -> Step<Self, Effect> {
         match self.phase {
             Phase::Posting { key, failures } if key == answered => {
-                let failures = failures + 1;
+                let failures = counted(failures);
                 let due = now.mono.after(BACKOFF.wait(failures, jitter));
-                self.judge(verdict, Phase::Waiting { key, failures, due })
+                self.judge(key, verdict, Phase::Waiting { key, failures, due })
             }
             Phase::Idle
             | Phase::Leaving { .. }
@@ -258,16 +273,22 @@ impl Rotation {
         }
     }
 
-    fn judge(self, verdict: Rotated, retry: Phase) -> Step<Self, Effect> {
+    fn judge(self, key: PublicKey, verdict: Rotated, retry: Phase) -> Step<Self, Effect> {
         match verdict {
-            Rotated::Completed(receipt) => self.commit(Some(receipt)),
-            Rotated::Unchanged => self.commit(None),
-            Rotated::NothingPending => self.discard(Notice::warn(
-                "the control plane has no pending key rotation; the staged key is discarded",
-            )),
-            Rotated::Refused(reason) => self.discard(Notice::error(format!(
-                "the new mesh key was refused and is discarded: {reason}"
-            ))),
+            Rotated::Completed(receipt) => self.commit(key, Some(receipt)),
+            Rotated::Unchanged => self.commit(key, None),
+            Rotated::NothingPending => {
+                let told = Notice::warn(
+                    "the control plane has no pending key rotation; the staged key is put aside for the next one",
+                );
+                self.to(Phase::Idle).emit(Effect::Tell(told)).emit(Effect::Shelve)
+            }
+            Rotated::Refused(reason) => {
+                let told = Notice::error(format!(
+                    "the new mesh key was refused and is discarded: {reason}"
+                ));
+                self.to(Phase::Idle).emit(Effect::Tell(told)).emit(Effect::Discard)
+            }
             Rotated::Undecided(reason) => {
                 let told = Notice::warn(format!(
                     "the key rotation is undecided and goes on with the same key: {reason}"
@@ -277,21 +298,18 @@ impl Rotation {
         }
     }
 
-    fn commit(self, receipt: Option<Receipt>) -> Step<Self, Effect> {
+    fn commit(self, key: PublicKey, receipt: Option<Receipt>) -> Step<Self, Effect> {
         let again = receipt.clone();
-        self.to(Phase::Committing { receipt, failures: 0, due: None }).emit(Effect::Commit(again))
-    }
-
-    fn discard(self, told: Notice) -> Step<Self, Effect> {
-        self.to(Phase::Idle).emit(Effect::Tell(told)).emit(Effect::Discard)
+        self.to(Phase::Committing { key, receipt, failures: 0, due: None })
+            .emit(Effect::Commit(again))
     }
 
     fn committed(self, now: Now) -> Step<Self, Effect> {
         match self.phase {
-            Phase::Committing { .. } => {
+            Phase::Committing { key, .. } => {
                 Step::to(Self { phase: Phase::Idle, rested: Some(now.mono) })
                     .emit(Effect::Tell(Notice::info("the mesh key is rotated")))
-                    .emit(Effect::Reconcile)
+                    .emit(Effect::Install(key))
             }
             Phase::Idle
             | Phase::Leaving { .. }
@@ -304,23 +322,29 @@ impl Rotation {
 
     fn commit_failed(self, reason: &str, now: Now, jitter: Jitter) -> Step<Self, Effect> {
         let rested = self.rested;
-        let Phase::Committing { receipt, failures, .. } = self.phase else { return Step::to(self) };
-        let failures = failures + 1;
+        let Phase::Committing { key, receipt, failures, .. } = self.phase else {
+            return Step::to(self);
+        };
+        let failures = counted(failures);
         let due = Some(now.mono.after(BACKOFF.wait(failures, jitter)));
         let told = Notice::error(format!(
             "the rotated mesh key cannot be written: {reason}; trying again"
         ));
-        Step::to(Self { phase: Phase::Committing { receipt, failures, due }, rested })
+        Step::to(Self { phase: Phase::Committing { key, receipt, failures, due }, rested })
             .emit(Effect::Tell(told))
     }
 
     /// A failure that comes when another rotation is under way concerns a key that is none of its own.
-    fn discard_failed(self, reason: &str, now: Now) -> Step<Self, Effect> {
-        let told =
-            Notice::warn(format!("the refused mesh key cannot be removed: {reason}; trying again"));
+    fn still_there(self, refused: bool, reason: &str, now: Now) -> Step<Self, Effect> {
+        let doing = if refused {
+            "the refused mesh key cannot be removed"
+        } else {
+            "the staged mesh key cannot be put aside"
+        };
+        let told = Notice::warn(format!("{doing}: {reason}; trying again"));
         match self.phase {
             Phase::Idle => self
-                .to(Phase::Leaving { due: now.mono.after(BACKOFF.cap) })
+                .to(Phase::Leaving { due: now.mono.after(BACKOFF.cap), refused })
                 .emit(Effect::Tell(told)),
             Phase::Leaving { .. }
             | Phase::Staging { .. }
@@ -338,16 +362,22 @@ impl Rotation {
         let rested = self.rested;
         let to = |phase| Step::to(Self { phase, rested });
         match self.phase {
-            Phase::Leaving { .. } => to(Phase::Idle).emit(Effect::Discard),
+            Phase::Leaving { refused: true, .. } => to(Phase::Idle).emit(Effect::Discard),
+            Phase::Leaving { refused: false, .. } => to(Phase::Idle).emit(Effect::Shelve),
             Phase::Unstaged { failures, .. } => to(Phase::Staging { failures }).emit(Effect::Stage),
             Phase::Waiting { key, failures, .. } => {
                 to(Phase::Posting { key, failures }).emit(Effect::Post(key))
             }
-            Phase::Committing { receipt, failures, .. } => {
+            Phase::Committing { key, receipt, failures, .. } => {
                 let again = receipt.clone();
-                to(Phase::Committing { receipt, failures, due: None }).emit(Effect::Commit(again))
+                to(Phase::Committing { key, receipt, failures, due: None })
+                    .emit(Effect::Commit(again))
             }
             phase @ (Phase::Idle | Phase::Staging { .. } | Phase::Posting { .. }) => to(phase),
         }
     }
+}
+
+fn counted(failures: u32) -> u32 {
+    FAILURES_MAX.min(failures + 1)
 }

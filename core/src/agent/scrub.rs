@@ -49,6 +49,7 @@ impl Scrub {
                 | Effect::Send { .. }
                 | Effect::Run { .. }
                 | Effect::Cancel { .. }
+                | Effect::Install { .. }
                 | Effect::Reply { .. }
                 | Effect::Stream(_)
                 | Effect::Exit(

@@ -71,7 +71,7 @@ pub enum Refusal {
 }
 
 /// The current key, the receipts given so far, and whether a rotation is pending.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rotation {
     armed: bool,
     current: Option<PublicKey>,

@@ -9,11 +9,13 @@ use alloc::{
 use core::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+pub use super::files::{Files, Flaw, Found, KeyFile};
 use super::{
     bearer::Credential,
-    grammar::{Malformed, NodeSecretKey, SigningKey, Uuid},
+    grammar::{Checksum, Malformed, NodeSecretKey, SigningKey, Uuid},
     json::{self, Fault},
     register::RegisterResponse,
     rotation::Receipt,
@@ -35,6 +37,9 @@ pub struct IdentityFile {
     pub domain_mesh_cidr: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_rotation: Option<Receipt>,
+    /// Of the token that this identity took out of the token file. Absent in older files.
+    #[serde(default, skip_serializing_if = "TokenDigest::is_none")]
+    pub spent_token: TokenDigest,
 }
 
 impl IdentityFile {
@@ -51,22 +56,20 @@ impl IdentityFile {
     }
 }
 
-/// A private key file as its reader found it; the key itself stays outside this crate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum KeyFile {
-    #[default]
-    Missing,
-    Broken,
-    Sound,
-}
+/// What stands for a bootstrap token that is spent: whoever has the token can tell that it is the one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TokenDigest(String);
 
-/// The identity files as they were read; `None` is a file that is not there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Files {
-    pub identity: Option<Vec<u8>>,
-    pub node_secret_key: Option<Secret<String>>,
-    pub signing_public_key: Option<String>,
-    pub private_key: KeyFile,
+impl TokenDigest {
+    pub fn of(token: &Secret<String>) -> Self {
+        Self(Checksum::from_bytes(Sha256::digest(token.expose()).into()).to_string())
+    }
+
+    /// Whether there was no token.
+    pub const fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// Who this node is.
@@ -80,6 +83,8 @@ pub struct Identity {
 /// Why files that are there make no identity.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Corrupt {
+    #[error("{file} {flaw}")]
+    Flawed { file: &'static str, flaw: Flaw },
     #[error("identity.json: {0}")]
     Json(Fault),
     #[error("identity.json: node_id is not a canonical UUID")]
@@ -96,8 +101,6 @@ pub enum Corrupt {
     SigningKey(Malformed),
     #[error("private_key is missing")]
     PrivateKeyMissing,
-    #[error("private_key is not base64 of 32 bytes")]
-    PrivateKey,
 }
 
 /// Why an accepted registration makes no identity.
@@ -120,28 +123,62 @@ fn is_address(text: &str) -> bool {
     text.parse::<IpAddr>().is_ok()
 }
 
+fn content<'f, T>(file: &'static str, found: &'f Found<T>) -> Result<Option<&'f T>, Corrupt> {
+    match found {
+        Found::Missing => Ok(None),
+        Found::Foreign(kind) => Err(Corrupt::Flawed { file, flaw: Flaw::Foreign(kind) }),
+        Found::Content(content) => Ok(Some(content)),
+    }
+}
+
+/// Reads the record; one that does not end as one was lost in part.
+fn record(bytes: &[u8]) -> Result<IdentityFile, Corrupt> {
+    let flawed = |flaw| Corrupt::Flawed { file: "identity.json", flaw };
+    if let Some(lost) = Flaw::of_lost(bytes) {
+        return Err(flawed(lost));
+    }
+    IdentityFile::decode(bytes).map_err(|fault| match bytes.trim_ascii().ends_with(b"}") {
+        true => Corrupt::Json(fault),
+        false => flawed(Flaw::CutOff),
+    })
+}
+
+/// Why a text is no key, told by the file where more is known than a broken rule.
+fn told(file: &'static str, text: &str, fault: Corrupt) -> Corrupt {
+    match Flaw::of_key(text.as_bytes()) {
+        Flaw::NoKey => fault,
+        flaw @ (Flaw::Empty | Flaw::Zeroed | Flaw::CutOff | Flaw::Foreign(_)) => {
+            Corrupt::Flawed { file, flaw }
+        }
+    }
+}
+
 impl Identity {
     /// Reads an identity from its files: `Ok(None)` without `identity.json`, which alone says that one was completed.
     /// The `signing_public_key` file wins over the member.
     pub fn load(files: &Files) -> Result<Option<Self>, Corrupt> {
-        let Some(bytes) = &files.identity else { return Ok(None) };
-        let mut file = IdentityFile::decode(bytes).map_err(Corrupt::Json)?;
+        let Some(bytes) = content("identity.json", &files.identity)? else { return Ok(None) };
+        let mut file = record(bytes)?;
         let node = Uuid::parse_canonical(&file.node_id).map_err(|_| Corrupt::NodeId)?;
         if !is_address(&file.mesh_ip) {
             return Err(Corrupt::MeshIp);
         }
-        let secret = files.node_secret_key.as_ref().ok_or(Corrupt::SecretKeyMissing)?;
-        let key = NodeSecretKey::parse(secret.expose().trim()).map_err(Corrupt::SecretKey)?;
-        let signing = files.signing_public_key.as_deref().map(str::trim).unwrap_or_default();
-        if signing.is_empty() {
-            return Err(Corrupt::SigningKeyMissing);
-        }
-        SigningKey::parse(signing).map_err(Corrupt::SigningKey)?;
+        let secret = content("node_secret_key", &files.node_secret_key)?
+            .ok_or(Corrupt::SecretKeyMissing)?
+            .expose()
+            .trim();
+        let key = NodeSecretKey::parse(secret)
+            .map_err(|fault| told("node_secret_key", secret, Corrupt::SecretKey(fault)))?;
+        let signing = content("signing_public_key", &files.signing_public_key)?
+            .ok_or(Corrupt::SigningKeyMissing)?
+            .trim();
+        SigningKey::parse(signing)
+            .map_err(|fault| told("signing_public_key", signing, Corrupt::SigningKey(fault)))?;
         file.signing_public_key = signing.to_string();
         match files.private_key {
             KeyFile::Sound => Ok(Some(Self { node, key, file })),
             KeyFile::Missing => Err(Corrupt::PrivateKeyMissing),
-            KeyFile::Broken => Err(Corrupt::PrivateKey),
+            KeyFile::Broken(flaw) => Err(Corrupt::Flawed { file: "private_key", flaw }),
         }
     }
 
@@ -161,6 +198,7 @@ impl Identity {
                 signing_key_id: answer.signing_key_id,
                 domain_mesh_cidr: answer.domain_mesh_cidr,
                 last_rotation: None,
+                spent_token: TokenDigest::default(),
             },
         })
     }

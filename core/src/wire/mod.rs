@@ -12,6 +12,7 @@ pub mod endpoint;
 pub mod event;
 pub mod execution;
 pub mod faults;
+pub mod files;
 pub mod framing;
 pub mod grammar;
 pub mod heartbeat;

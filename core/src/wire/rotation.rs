@@ -25,7 +25,7 @@ pub struct KeyRotateDraft {
 }
 
 /// What the control plane answers, and what the agent keeps as `last_rotation`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Receipt {
     pub rotation_id: String,
     pub kid: String,

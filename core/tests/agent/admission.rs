@@ -6,13 +6,16 @@ use meshward_core::{
         Stored, TokenFile, TokenSources, notice::Level,
     },
     backoff::Jitter,
-    wire::identity::{Files, KeyFile},
+    wire::{
+        identity::{Files, Flaw, Found, KeyFile},
+        timestamp::Timestamp,
+    },
 };
 
 use crate::{
     bench::{
-        Bench, NODE, TOKEN, echoing, gathered, nsk, public_key, remembered, seconds, secret, sent,
-        settings, token_in_file, token_value,
+        Bench, NODE, TOKEN, echoing, forget_token, gathered, make_key, nsk, public_key, remembered,
+        seconds, secret, sent, settings, token_in_file, token_value,
     },
     register::{accepted, posting, sources, wait, without_notices},
 };
@@ -44,7 +47,7 @@ fn kept(effects: &[Effect]) -> usize {
 #[test]
 fn the_token_file_is_forgotten_behind_the_identity_and_before_the_first_heartbeat() {
     let (_, effects) = persisted(settings(), token_in_file());
-    assert_eq!(effects[0], Effect::Store(Order::ForgetToken));
+    assert_eq!(effects[0], forget_token());
     let paths: Vec<_> = sent(&effects).into_iter().map(|(_, request)| request.path).collect();
     assert_eq!(paths, [format!("/v1/nodes/{NODE}/heartbeat"), format!("/v1/nodes/{NODE}/state")]);
     assert_eq!(effects.len(), 3 + kept(&effects));
@@ -55,7 +58,7 @@ fn a_token_from_elsewhere_leaves_the_file_alone() {
     let both = TokenSources { file: TokenFile::Text(secret(TOKEN)), ..token_value() };
     for token in [both, sources("e"), sources("m")] {
         let (_, effects) = persisted(settings(), token);
-        assert!(!effects.contains(&Effect::Store(Order::ForgetToken)));
+        assert!(!effects.contains(&forget_token()));
     }
 }
 
@@ -101,7 +104,7 @@ fn an_identity_that_cannot_be_written_is_written_later_and_nothing_is_sent_meanw
         assert_eq!(bench.give(Input::Ticked), order);
     }
     let effects = without_notices(bench.give(Input::Stored(Stored::Persisted)));
-    assert_eq!(effects[0], Effect::Store(Order::ForgetToken));
+    assert_eq!(effects[0], forget_token());
 }
 
 #[test]
@@ -116,16 +119,16 @@ fn an_identity_on_disk_is_armed_without_a_registration() {
 /// Files that are there and make no identity.
 fn corrupt() -> Vec<Files> {
     let sound = || remembered(StagedFile::Missing).files;
-    let identity = |text: &str| Files { identity: Some(text.into()), ..sound() };
+    let identity = |text: &str| Files { identity: Found::Content(text.into()), ..sound() };
     vec![
         identity("{"),
         identity(r#"{"node_id":"node","mesh_ip":"10.0.0.7"}"#),
         identity(&format!(r#"{{"node_id":"{}","mesh_ip":"10.0.0.7"}}"#, NODE.to_uppercase())),
-        Files { node_secret_key: None, ..sound() },
-        Files { node_secret_key: Some(secret("short")), ..sound() },
-        Files { signing_public_key: None, ..sound() },
+        Files { node_secret_key: Found::Missing, ..sound() },
+        Files { node_secret_key: Found::Content(secret("short")), ..sound() },
+        Files { signing_public_key: Found::Missing, ..sound() },
         Files { private_key: KeyFile::Missing, ..sound() },
-        Files { private_key: KeyFile::Broken, ..sound() },
+        Files { private_key: KeyFile::Broken(Flaw::Zeroed), ..sound() },
     ]
 }
 
@@ -138,7 +141,8 @@ fn a_corrupt_identity_is_set_aside_and_this_node_registers_afresh() {
         assert_eq!(bench.give(Input::Restarted(Box::new(memory))), [Effect::Gather]);
         let effects = bench.give(Input::Gathered(Box::new(gathered(token_value()))));
         assert!(matches!(effects.first(), Some(Effect::Tell(Notice { level: Level::Warn, .. }))));
-        let orders = [Effect::Store(Order::SetAside), Effect::Store(Order::MakeKey)];
+        let orders =
+            [Effect::Store(Order::SetAside { at: Timestamp::from(bench.now.wall) }), make_key()];
         assert_eq!(effects[1..], orders, "set aside before anything new is written");
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use meshward_core::{
     agent::{
         Captured, Cause, Ending, StagedFile,
+        device::Device,
         execution::{self, Dispatch},
         heartbeat::{self, Heartbeat},
         pull::{self, Pull},
@@ -27,6 +28,7 @@ use crate::{
         actions, entry, execution_id, gathered, nsk, public_key, registration_body, remembered,
         seconds, start, token_in_file,
     },
+    device,
     floor::{failed, refused, unacceptable},
     rotation, support,
 };
@@ -196,6 +198,12 @@ proptest! {
         owes(&inputs, &ticked, Rotation::wakeup, |state: Rotation, (now, input)| {
             state.step(now, input)
         });
+    }
+
+    #[test]
+    fn the_device_replays_and_goes_on(inputs in timed(device::inputs())) {
+        let ticked = meshward_core::agent::device::Input::Ticked;
+        owes(&inputs, &ticked, Device::wakeup, |state: Device, (now, input)| state.step(now, input));
     }
 
     #[test]

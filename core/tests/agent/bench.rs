@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use meshward_core::{
     agent::{
-        ActionSettings, Agent, Answer, Effect, Gathered, Input, Memory, Purpose, Settings,
+        ActionSettings, Agent, Answer, Effect, Gathered, Input, Memory, Order, Purpose, Settings,
         StagedFile, TokenFile, TokenSources,
     },
     backoff::Jitter,
@@ -15,10 +15,20 @@ use meshward_core::{
         execution::Execution,
         grammar::{Checksum, Name, NodeSecretKey, PublicKey, Uuid},
         http::{Request, Response},
-        identity::{Files, KeyFile},
+        identity::{Files, Found, KeyFile, TokenDigest},
         timestamp::{Spelled, Timestamp},
     },
 };
+
+/// The order to make a key, at the start of the clock.
+pub(crate) fn make_key() -> Effect {
+    Effect::Store(Order::MakeKey { at: Timestamp::from(start().wall) })
+}
+
+/// The order to remove the token file.
+pub(crate) fn forget_token() -> Effect {
+    Effect::Store(Order::ForgetToken(TokenDigest::of(&secret(TOKEN))))
+}
 
 /// A sound Ed25519 key.
 pub(crate) const SIGNING: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
@@ -136,8 +146,8 @@ pub(crate) fn gathered(token: TokenSources) -> Gathered {
         token,
         project_id: "project".into(),
         resource_handle: "handle".into(),
-        requested_resource_id: String::new(),
-        nonce: Uuid::drawn([3; 16]),
+        requested_resource_id: "".into(),
+        nonce: Ok(Uuid::drawn([3; 16])),
     }
 }
 
@@ -156,9 +166,9 @@ pub(crate) fn remembered(staged: StagedFile) -> Memory {
     );
     Memory {
         files: Files {
-            identity: Some(identity.into()),
-            node_secret_key: Some(nsk()),
-            signing_public_key: Some(SIGNING.into()),
+            identity: Found::Content(identity.into()),
+            node_secret_key: Found::Content(nsk()),
+            signing_public_key: Found::Content(SIGNING.into()),
             private_key: KeyFile::Sound,
         },
         staged,
@@ -212,6 +222,7 @@ pub(crate) fn sent(effects: &[Effect]) -> Vec<(CallId, Request)> {
             | Effect::Keep { .. }
             | Effect::Run { .. }
             | Effect::Cancel { .. }
+            | Effect::Install { .. }
             | Effect::Reply { .. }
             | Effect::Stream(_)
             | Effect::Tell(_)

@@ -76,6 +76,7 @@ impl Counter {
                 | Effect::Send { .. }
                 | Effect::Run { .. }
                 | Effect::Cancel { .. }
+                | Effect::Install { .. }
                 | Effect::Stream(_)
                 | Effect::Tell(_)
                 | Effect::Exit(_) => self.orders.push(effect),

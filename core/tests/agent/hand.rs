@@ -41,7 +41,9 @@ impl Hand {
                 Self { key: Some(*key), ..self }
             }
             Input::Signalled(_) if self.is_empty() => Self { wanted: true, left: false, ..self },
-            Input::DiscardFailed { .. } if self.is_empty() => Self { left: true, ..self },
+            Input::DiscardFailed { .. } | Input::ShelveFailed { .. } if self.is_empty() => {
+                Self { left: true, ..self }
+            }
             Input::Staged(key) if self.wanted => Self { key: Some(*key), ..Self::default() },
             Input::Answered { key, verdict, .. } if self.key == Some(*key) && !self.accepted => {
                 match verdict {
@@ -59,6 +61,7 @@ impl Hand {
             | Input::Committed
             | Input::CommitFailed { .. }
             | Input::DiscardFailed { .. }
+            | Input::ShelveFailed { .. }
             | Input::Ticked => self,
         }
     }
@@ -72,11 +75,19 @@ struct Real {
     out: bool,
     /// A discard is out.
     discarding: bool,
+    /// A key is being put aside.
+    shelving: bool,
 }
 
 impl Real {
     fn new() -> Self {
-        Self { mill: Mill::new(), hand: Hand::default(), out: false, discarding: false }
+        Self {
+            mill: Mill::new(),
+            hand: Hand::default(),
+            out: false,
+            discarding: false,
+            shelving: false,
+        }
     }
 
     fn take(&mut self, waited: u64, input: &Input) {
@@ -96,6 +107,7 @@ impl Real {
             Input::Answered { .. } => self.out && self.hand.key.is_some() && !self.hand.accepted,
             Input::Committed | Input::CommitFailed { .. } => self.out && self.hand.accepted,
             Input::DiscardFailed { .. } => self.discarding,
+            Input::ShelveFailed { .. } => self.shelving,
             Input::Armed(_) => self.hand.is_empty() && !self.hand.left,
             Input::Signalled(_) | Input::Ticked => true,
         }
@@ -109,13 +121,18 @@ impl Real {
         let other = matches!(input, Input::Answered { key, .. } if before.key != Some(*key));
         let idle_input = matches!(
             input,
-            Input::Signalled(_) | Input::Ticked | Input::Armed(_) | Input::DiscardFailed { .. }
+            Input::Signalled(_)
+                | Input::Ticked
+                | Input::Armed(_)
+                | Input::DiscardFailed { .. }
+                | Input::ShelveFailed { .. }
         ) || other;
         if !(idle_input && effects.is_empty()) {
             self.out = false;
         }
         self.discarding = effects.contains(&Effect::Discard);
-        self.hand.left &= !self.discarding;
+        self.shelving = effects.contains(&Effect::Shelve);
+        self.hand.left &= !self.discarding && !self.shelving;
         for effect in effects {
             self.judge(before, effect);
         }
@@ -134,10 +151,10 @@ impl Real {
             Effect::Stage => assert!(self.hand.wanted && self.hand.key.is_none()),
             Effect::Post(key) => assert!(self.hand.key == Some(*key) && !self.hand.accepted),
             Effect::Commit(_) => assert!(self.hand.accepted),
-            Effect::Discard => {
+            Effect::Discard | Effect::Shelve => {
                 assert!(!before.accepted && (self.hand.is_empty() || before.left));
             }
-            Effect::Reconcile => assert!(before.accepted && self.hand.is_empty()),
+            Effect::Install(_) => assert!(before.accepted && self.hand.is_empty()),
             Effect::Tell(_) => {}
         }
         self.out = matches!(effect, Effect::Stage | Effect::Post(_) | Effect::Commit(_));

@@ -266,7 +266,7 @@ fn only_a_report_may_have_a_long_body() {
 
 #[test]
 fn health_is_ok_while_the_process_lives_and_ready_tells_the_first_unmet_condition() {
-    let refused = Standing::Admitted.refused(start().mono);
+    let refused = Standing::Refused { since: start().mono, in_a_row: 1 };
     let rows = [
         (Readiness::of(false, Standing::Admitted, true), 503, "not ready: registration pending\n"),
         (Readiness::of(false, refused, false), 503, "not ready: registration pending\n"),
@@ -287,7 +287,7 @@ fn health_is_ok_while_the_process_lives_and_ready_tells_the_first_unmet_conditio
 
 #[test]
 fn readiness_is_told_in_json_where_that_is_asked_for() {
-    let refused = Standing::Admitted.refused(start().mono);
+    let refused = Standing::Refused { since: start().mono, in_a_row: 1 };
     let registration = r#"{"part":"registration","ready":"#;
     let identity = r#"{"part":"identity","ready":"#;
     let subsystems = r#"{"part":"subsystems","ready":"#;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use meshward_core::{
     agent::{
-        Answer, Effect, Exit, Gathered, Input, Order, OrderKind, Stored, TokenFile, TokenSources,
-        Unprepared,
+        Answer, Effect, Exit, Gathered, Input, OrderKind, Stored, TokenFile, TokenSources,
+        Unprepared, Wanted,
         register::{BACKOFF, TOKEN_MAX},
     },
     backoff::Jitter,
@@ -19,8 +19,9 @@ use proptest::prelude::*;
 
 use crate::{
     bench::{
-        Bench, NODE, TOKEN, echoing, gathered, nsk, problem, public_key, registration_body,
-        responded, seconds, secret, sent, sent_to, settings, token_in_file, token_value,
+        Bench, NODE, TOKEN, echoing, gathered, make_key, nsk, problem, public_key,
+        registration_body, responded, seconds, secret, sent, sent_to, settings, token_in_file,
+        token_value,
     },
     support,
 };
@@ -40,7 +41,7 @@ fn gather(bench: &mut Bench, gathered: Gathered) -> Vec<Effect> {
 /// An agent whose registration is on its way.
 pub(crate) fn posting(token: TokenSources) -> (Bench, CallId, Request) {
     let mut bench = gathering();
-    assert_eq!(gather(&mut bench, gathered(token)), [Effect::Store(Order::MakeKey)]);
+    assert_eq!(gather(&mut bench, gathered(token)), [make_key()]);
     let effects = bench.give(Input::Stored(Stored::KeyMade(public_key(1))));
     let (call, request) = sent_to(&effects, "/v1/register");
     (bench, call, request)
@@ -60,6 +61,7 @@ fn exit(effects: &[Effect]) -> Option<Exit> {
         | Effect::Send { .. }
         | Effect::Run { .. }
         | Effect::Cancel { .. }
+        | Effect::Install { .. }
         | Effect::Reply { .. }
         | Effect::Stream(_)
         | Effect::Tell(_) => None,
@@ -127,10 +129,17 @@ fn a_lack_ends_the_process_before_any_request_and_names_itself() {
         (gathered(value("tab\there")), Unprepared::TokenRule),
         (gathered(value("del\x7f")), Unprepared::TokenRule),
         (gathered(value("é")), Unprepared::TokenRule),
-        (Gathered { project_id: String::new(), ..gathered(token_value()) }, Unprepared::ProjectId),
         (
-            Gathered { resource_handle: String::new(), ..gathered(token_value()) },
-            Unprepared::ResourceHandle,
+            Gathered { project_id: "".into(), ..gathered(token_value()) },
+            Unprepared::Unset("registration.project_id"),
+        ),
+        (
+            Gathered { resource_handle: "".into(), ..gathered(token_value()) },
+            Unprepared::Unset("registration.resource_handle"),
+        ),
+        (
+            Gathered { nonce: Err("no entropy".into()), ..gathered(token_value()) },
+            Unprepared::Nonce("no entropy".into()),
         ),
     ];
     for (gathered, lack) in rows {
@@ -291,7 +300,10 @@ fn a_201_without_a_sound_identity_ends_the_process_and_nothing_is_persisted() {
     for body in rejected {
         let (mut bench, call, _) = posting(token_in_file());
         let effects = bench.answer(call, responded(201, &body));
-        assert!(matches!(effects.as_slice(), [Effect::Exit(Exit::Unusable { .. })]), "{effects:?}");
+        let [Effect::Tell(told), Effect::Exit(Exit::Unusable { .. })] = effects.as_slice() else {
+            panic!("{effects:?}")
+        };
+        assert!(told.text.contains("used up"), "{told}");
         assert_eq!(bench.agent.identity(), None);
     }
 }
@@ -327,18 +339,79 @@ proptest! {
     }
 }
 
+fn served(path: &str, answer: Result<&str, &str>) -> Wanted {
+    let answer = answer.map(Into::into).map_err(Into::into);
+    Wanted::Metadata { path: path.into(), answer }
+}
+
 #[test]
-fn a_system_without_random_numbers_ends_the_start_with_its_reason() {
-    use meshward_core::agent::{
-        Exit, Unprepared,
-        register::{Effect, Input, Registration},
+fn what_the_metadata_service_holds_is_trimmed_and_sent_and_what_it_lacks_is_empty() {
+    let mut bench = gathering();
+    let token = TokenSources { metadata: Some(secret(" token\n")), ..sources("") };
+    let from_metadata = Gathered {
+        project_id: served("/p", Ok("project\n")),
+        resource_handle: served("/h", Ok(" handle ")),
+        requested_resource_id: served("/r", Ok("")),
+        ..gathered(token)
     };
-    let failed = Input::KeyFailed("no random bytes".into());
-    let step = Registration::Gathering { corrupt: None }.step(
-        Duration::from_secs(300),
-        meshward_core::time::Now::default(),
-        failed,
-    );
-    let reason = Exit::Unprepared(Unprepared::Key("no random bytes".into()));
-    assert_eq!((step.state, step.effects), (Registration::Over, vec![Effect::Exit(reason)]));
+    gather(&mut bench, from_metadata);
+    let effects = bench.give(Input::Stored(Stored::KeyMade(public_key(1))));
+    let text = body(&sent_to(&effects, "/v1/register").1);
+    for member in [
+        r#""project_id":"project""#,
+        r#""resource_handle":"handle""#,
+        r#""bootstrap_token":"token""#,
+    ] {
+        assert!(text.contains(member), "{member} in {text}");
+    }
+    assert!(!text.contains("requested_resource_id"));
+}
+
+#[test]
+fn an_input_that_the_metadata_service_lacks_or_fails_at_ends_the_process_with_its_name() {
+    let whole = || gathered(token_value());
+    let failed = || served("/x", Err("http://m/x: it answered 500"));
+    let unread =
+        |setting| Unprepared::Metadata { setting, cause: "http://m/x: it answered 500".into() };
+    let rows = [
+        (
+            Gathered { project_id: served("/p", Ok("")), ..whole() },
+            Unprepared::Nowhere { setting: "registration.project_id", path: "/p".into() },
+        ),
+        (
+            Gathered { resource_handle: served("/h", Ok("\n")), ..whole() },
+            Unprepared::Nowhere { setting: "registration.resource_handle", path: "/h".into() },
+        ),
+        (Gathered { project_id: failed(), ..whole() }, unread("registration.project_id")),
+        (Gathered { resource_handle: failed(), ..whole() }, unread("registration.resource_handle")),
+        (
+            Gathered { requested_resource_id: failed(), ..whole() },
+            unread("registration.requested_resource_id"),
+        ),
+    ];
+    for (gathered, lack) in rows {
+        let told = lack.to_string();
+        assert!(told.starts_with("registration.") && told.contains('/'), "{told}");
+        let effects = gather(&mut gathering(), gathered);
+        assert_eq!(effects, [Effect::Exit(Exit::Unprepared(lack))]);
+    }
+}
+
+#[test]
+fn the_metadata_service_is_asked_for_a_token_only_behind_value_file_and_environment() {
+    let with_file = |file| TokenSources { file, ..sources("") };
+    for present in [
+        sources("v"),
+        sources("f"),
+        sources("e"),
+        with_file(TokenFile::Unreadable("denied".into())),
+    ] {
+        assert!(!present.is_lacking(), "{present:?}");
+    }
+    let blank = TokenSources {
+        value: Some(secret("")),
+        environment: Some(secret("")),
+        ..with_file(TokenFile::Text(secret(" \n")))
+    };
+    assert!(blank.is_lacking() && sources("").is_lacking() && sources("m").is_lacking());
 }

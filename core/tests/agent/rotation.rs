@@ -11,7 +11,7 @@ use meshward_core::{
     backoff::Jitter,
     step::Step,
     time::Now,
-    wire::rotation::Receipt,
+    wire::{identity::Flaw, rotation::Receipt},
 };
 use proptest::prelude::*;
 
@@ -72,7 +72,7 @@ impl Mill {
 
     fn rested() -> Self {
         let mut mill = Self::committing();
-        assert_eq!(mill.give(Input::Committed), [Effect::Reconcile]);
+        assert_eq!(mill.give(Input::Committed), [Effect::Install(public_key(1))]);
         mill
     }
 }
@@ -101,7 +101,7 @@ fn stage_failed() -> Input {
 fn what_is_found_on_disk_decides_how_a_start_goes_on() {
     let rows = [
         (StagedFile::Missing, vec![], true),
-        (StagedFile::Broken, vec![Effect::Discard], true),
+        (StagedFile::Broken(Flaw::CutOff), vec![Effect::Discard], true),
         (StagedFile::Key(public_key(4)), vec![Effect::Post(public_key(4))], false),
     ];
     for (staged, effects, idle) in rows {
@@ -136,14 +136,15 @@ fn each_verdict_on_the_posted_key_has_its_order() {
     let rows = [
         (completed(), vec![Effect::Commit(Some(receipt()))]),
         (Rotated::Unchanged, vec![Effect::Commit(None)]),
-        (Rotated::NothingPending, vec![Effect::Discard]),
+        (Rotated::NothingPending, vec![Effect::Shelve]),
         (Rotated::Refused("no".into()), vec![Effect::Discard]),
         (undecided(), vec![]),
     ];
     for (verdict, effects) in rows {
         let mut mill = Mill::posting();
         assert_eq!(mill.answer(1, verdict.clone()), effects, "{verdict:?}");
-        assert_eq!(mill.rotation.is_idle(), effects == [Effect::Discard], "{verdict:?}");
+        let given_up = matches!(effects[..], [Effect::Discard | Effect::Shelve]);
+        assert_eq!(mill.rotation.is_idle(), given_up, "{verdict:?}");
         assert_eq!(mill.rotation.is_committing(), matches!(effects[..], [Effect::Commit(_)]));
     }
 }
@@ -186,7 +187,7 @@ fn a_commit_that_fails_is_retried_with_the_same_receipt() {
             assert_eq!(mill.give(failed()), []);
             assert_eq!(mill.wake(), (seconds(expected), vec![Effect::Commit(kept.clone())]));
         }
-        assert_eq!(mill.give(Input::Committed), [Effect::Reconcile]);
+        assert_eq!(mill.give(Input::Committed), [Effect::Install(public_key(1))]);
         assert!(mill.rotation.is_idle());
     }
 }
@@ -211,7 +212,7 @@ fn a_discarded_key_leaves_no_rest() {
 #[test]
 fn a_refused_key_that_cannot_be_removed_is_removed_every_two_minutes_until_it_is() {
     let mut mill = Mill::posting();
-    mill.answer(1, Rotated::NothingPending);
+    mill.answer(1, Rotated::Refused("no".into()));
     for _ in 0..3 {
         assert_eq!(mill.give(discard_failed()), []);
         assert!(mill.rotation.is_idle());
@@ -224,7 +225,7 @@ fn a_refused_key_that_cannot_be_removed_is_removed_every_two_minutes_until_it_is
 fn a_refused_key_that_is_still_there_is_removed_before_the_next_is_staged() {
     for source in [Source::Event, Source::Heartbeat] {
         let mut mill = Mill::posting();
-        mill.answer(1, Rotated::NothingPending);
+        mill.answer(1, Rotated::Refused("no".into()));
         mill.give(discard_failed());
         assert_eq!(mill.give(Input::Signalled(source)), [Effect::Discard, Effect::Stage]);
         let before = mill.rotation.clone();
@@ -238,12 +239,25 @@ fn a_key_that_is_still_to_be_removed_rests_as_long_as_any_other_after_a_commit()
     let mut mill = Mill::rested();
     mill.give(Input::Signalled(Source::Event));
     mill.give(Input::Staged(public_key(2)));
-    mill.answer(2, Rotated::NothingPending);
+    mill.answer(2, Rotated::Refused("no".into()));
     mill.give(discard_failed());
     mill.now = mill.now.after(COOL_DOWN - Duration::from_nanos(1));
     assert_eq!(mill.give(Input::Signalled(Source::Heartbeat)), []);
     mill.now = mill.now.after(Duration::from_nanos(1));
     assert_eq!(mill.give(Input::Signalled(Source::Heartbeat)), [Effect::Discard, Effect::Stage]);
+}
+
+#[test]
+fn a_key_that_is_not_expected_is_put_aside_even_if_only_later_and_is_staged_again() {
+    let mut mill = Mill::posting();
+    assert_eq!(mill.answer(1, Rotated::NothingPending), [Effect::Shelve]);
+    for _ in 0..3 {
+        assert_eq!(mill.give(shelve_failed()), []);
+        assert_eq!(mill.wake(), (seconds(120), vec![Effect::Shelve]));
+    }
+    mill.give(shelve_failed());
+    let signalled = Input::Signalled(Source::Heartbeat);
+    assert_eq!(mill.give(signalled), [Effect::Stage], "the same key is staged still");
 }
 
 #[test]
@@ -253,6 +267,10 @@ fn a_tick_before_its_time_does_nothing() {
     mill.now = mill.now.after(seconds(5) - Duration::from_nanos(1));
     assert_eq!(mill.give(Input::Ticked), []);
     assert_eq!(mill.rotation, before);
+}
+
+fn shelve_failed() -> Input {
+    Input::ShelveFailed { reason: "full".into() }
 }
 
 fn discard_failed() -> Input {
@@ -272,7 +290,7 @@ pub(crate) fn inputs() -> impl Strategy<Value = Input> {
     ]);
     let staged = prop_oneof![
         Just(StagedFile::Missing),
-        Just(StagedFile::Broken),
+        Just(StagedFile::Broken(Flaw::CutOff)),
         key().prop_map(StagedFile::Key)
     ];
     let source = prop::sample::select(vec![Source::Event, Source::Heartbeat]);
@@ -285,7 +303,8 @@ pub(crate) fn inputs() -> impl Strategy<Value = Input> {
             .prop_map(|(key, verdict, jitter)| Input::Answered { key, verdict, jitter }),
         3 => Just(Input::Committed),
         1 => jitter().prop_map(|jitter| Input::CommitFailed { reason: "full".into(), jitter }),
-        2 => Just(discard_failed()),
+        1 => Just(discard_failed()),
+        1 => Just(shelve_failed()),
         3 => Just(Input::Ticked),
     ]
 }

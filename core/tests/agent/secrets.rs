@@ -38,7 +38,8 @@ fn armed() -> Bench {
 fn replies(effects: &[Effect]) -> Vec<(u64, Response)> {
     let reply = |effect: &Effect| match effect {
         Effect::Reply { call, response } => Some((call.0, response.clone())),
-        Effect::Keep { .. }
+        Effect::Install { .. }
+        | Effect::Keep { .. }
         | Effect::Gather
         | Effect::Store(_)
         | Effect::Send { .. }

@@ -37,6 +37,7 @@ fn told(effects: &[Effect]) -> Vec<(Vec<u64>, String)> {
         }
         Effect::Stream(_)
         | Effect::Gather
+        | Effect::Install { .. }
         | Effect::Keep { .. }
         | Effect::Store(_)
         | Effect::Send { .. }

@@ -11,6 +11,7 @@ use meshward_core::{
     backoff::Jitter,
     ids::{CallId, ExecutionId},
     time::Now,
+    wire::identity::Flaw,
 };
 use proptest::prelude::*;
 
@@ -172,6 +173,7 @@ impl Shell {
                 self.runs.push(execution);
             }
             Effect::Cancel { execution } => assert!(self.runs.contains(&execution)),
+            Effect::Install { key } => self.give(Input::Installed { key, outcome: Ok(()) }),
             Effect::Reply { .. } | Effect::Stream(_) => panic!("nobody asked"),
             Effect::Tell(_) => {}
             Effect::Exit(exit) => self.exits.push(exit),
@@ -182,11 +184,15 @@ impl Shell {
 /// How an order ends well.
 fn done(order: &Order) -> Stored {
     match order {
-        Order::MakeKey => Stored::KeyMade(public_key(1)),
+        Order::MakeKey { .. } => Stored::KeyMade(public_key(1)),
         Order::Persist(_) => Stored::Persisted,
         Order::Stage => Stored::Staged(public_key(2)),
         Order::Commit(_) => Stored::Committed,
-        Order::SetAside | Order::ForgetToken | Order::Discard => Stored::Done,
+        Order::Retire { .. } => Stored::Retired { folder: "aside".into() },
+        Order::Restore => Stored::Restored(StagedFile::Missing),
+        Order::SetAside { .. } | Order::ForgetToken(_) | Order::Discard | Order::Shelve => {
+            Stored::Done
+        }
     }
 }
 
@@ -239,7 +245,7 @@ fn snapshot(content: usize) -> String {
 fn memory() -> impl Strategy<Value = Memory> {
     let staged = prop::sample::select(vec![
         StagedFile::Missing,
-        StagedFile::Broken,
+        StagedFile::Broken(Flaw::Empty),
         StagedFile::Key(public_key(2)),
     ]);
     prop_oneof![2 => Just(Memory::default()), 3 => staged.prop_map(remembered)]

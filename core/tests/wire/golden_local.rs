@@ -4,7 +4,9 @@ use meshward_core::{
     secret::Secret,
     wire::{
         grammar::{Malformed, ReportKey},
-        identity::{Corrupt, Files, Identity, IdentityFile, KeyFile, Unusable},
+        identity::{
+            Corrupt, Files, Flaw, Found, Identity, IdentityFile, KeyFile, TokenDigest, Unusable,
+        },
         kept::{Damage, KeptReport, file_key, file_name},
         local::{
             DataEntry, DataSummary, KeySummary, LocalError, Metadatum, PULLED_CONTENT_TYPE, Queues,
@@ -28,6 +30,7 @@ fn identity_file() -> IdentityFile {
         signing_key_id: "did:web:meshward.example#key-e2e".into(),
         domain_mesh_cidr: "10.99.0.0/24".into(),
         last_rotation: None,
+        spent_token: TokenDigest::default(),
     }
 }
 
@@ -41,9 +44,9 @@ fn older() -> IdentityFile {
 
 fn files() -> Files {
     Files {
-        identity: Some(golden("identity.new").into_bytes()),
-        node_secret_key: Some(Secret::new(format!("{NSK}\n"))),
-        signing_public_key: Some(format!("{SIGNING}\n")),
+        identity: Found::Content(golden("identity.new").into_bytes()),
+        node_secret_key: Found::Content(Secret::new(format!("{NSK}\n"))),
+        signing_public_key: Found::Content(format!("{SIGNING}\n")),
         private_key: KeyFile::Sound,
     }
 }
@@ -52,6 +55,8 @@ fn files() -> Files {
 fn identity() {
     both("identity.new", &identity_file());
     both("identity.rotated", &IdentityFile { last_rotation: Some(receipt()), ..identity_file() });
+    let spent_token = TokenDigest::of(&Secret::new("token".into()));
+    both("identity.spent", &IdentityFile { spent_token, ..identity_file() });
     read("identity.older", &older());
     assert_eq!(identity_file().encode(), format!("{}\n", golden("identity.new")).into_bytes());
     assert_eq!(IdentityFile::decode(&identity_file().encode()), Ok(identity_file()));
@@ -64,42 +69,76 @@ fn identity_files_load_together() {
     assert_eq!(loaded.node.to_string(), NODE);
     assert_eq!(loaded.key.to_text().expose(), NSK);
     assert_eq!(Identity::load(&Files::default()), Ok(None));
-    assert_eq!(Identity::load(&Files { identity: None, ..files() }), Ok(None));
-    let old = Files { identity: Some(golden("identity.older").into_bytes()), ..files() };
+    assert_eq!(Identity::load(&Files { identity: Found::Missing, ..files() }), Ok(None));
+    let old = Files { identity: Found::Content(golden("identity.older").into_bytes()), ..files() };
     assert_eq!(Identity::load(&old).unwrap().unwrap().file, older());
 }
 
 #[test]
 fn the_signing_key_file_wins_over_the_member() {
-    let rotated = Files { signing_public_key: Some(format!("{OTHER}\n")), ..files() };
+    let rotated = Files { signing_public_key: Found::Content(format!("{OTHER}\n")), ..files() };
     assert_eq!(Identity::load(&rotated).unwrap().unwrap().file.signing_public_key, OTHER);
 }
 
 #[test]
 fn every_broken_identity_is_told_by_its_file() {
     let text = golden("identity.new");
-    let with = |text: String| Files { identity: Some(text.into_bytes()), ..files() };
+    let with = |text: String| Files { identity: Found::Content(text.into_bytes()), ..files() };
     for (files, corrupt) in [
         (with(text.replace("0190a8b8", "0190A8B8")), Corrupt::NodeId),
         (with(text.replace(NODE, "node-1")), Corrupt::NodeId),
         (with(text.replace("10.99.0.1\"", "\"")), Corrupt::MeshIp),
-        (Files { node_secret_key: None, ..files() }, Corrupt::SecretKeyMissing),
-        (Files { signing_public_key: None, ..files() }, Corrupt::SigningKeyMissing),
-        (Files { signing_public_key: Some(" \n".into()), ..files() }, Corrupt::SigningKeyMissing),
+        (Files { node_secret_key: Found::Missing, ..files() }, Corrupt::SecretKeyMissing),
+        (Files { signing_public_key: Found::Missing, ..files() }, Corrupt::SigningKeyMissing),
         (
-            Files { signing_public_key: Some(SIGNING[..20].into()), ..files() },
+            Files { signing_public_key: Found::Content(" \n".into()), ..files() },
+            flawed("signing_public_key", Flaw::Empty),
+        ),
+        (
+            Files { signing_public_key: Found::Content(SIGNING[..20].into()), ..files() },
+            flawed("signing_public_key", Flaw::CutOff),
+        ),
+        (
+            Files { signing_public_key: Found::Content("no key at all".into()), ..files() },
             Corrupt::SigningKey(Malformed::Base64Key),
         ),
         (Files { private_key: KeyFile::Missing, ..files() }, Corrupt::PrivateKeyMissing),
-        (Files { private_key: KeyFile::Broken, ..files() }, Corrupt::PrivateKey),
+        (
+            Files { private_key: KeyFile::Broken(Flaw::NoKey), ..files() },
+            flawed("private_key", Flaw::NoKey),
+        ),
+        (
+            Files { node_secret_key: Found::Foreign("a symbolic link"), ..files() },
+            flawed("node_secret_key", Flaw::Foreign("a symbolic link")),
+        ),
+        (
+            Files { node_secret_key: Found::Content(Secret::new("\0".repeat(44))), ..files() },
+            flawed("node_secret_key", Flaw::Zeroed),
+        ),
+        (
+            Files { node_secret_key: Found::Content(Secret::new("AAEC".into())), ..files() },
+            flawed("node_secret_key", Flaw::CutOff),
+        ),
+        (with(String::new()), flawed("identity.json", Flaw::Empty)),
+        (with("\0".repeat(300)), flawed("identity.json", Flaw::Zeroed)),
+        (with(text[..text.len() / 2].into()), flawed("identity.json", Flaw::CutOff)),
+        (
+            Files { identity: Found::Foreign("larger than 64 KiB"), ..files() },
+            flawed("identity.json", Flaw::Foreign("larger than 64 KiB")),
+        ),
     ] {
         assert_eq!(Identity::load(&files), Err(corrupt));
     }
-    let short = Files { node_secret_key: Some(Secret::new("AAEC".into())), ..files() };
+    let short = Secret::new("AAEC====".into());
+    let short = Files { node_secret_key: Found::Content(short), ..files() };
     assert!(matches!(Identity::load(&short), Err(Corrupt::SecretKey(_))));
-    for text in ["", "{", "[]", "null", "{}", "\0", &text.replace("\"mesh_ip\"", "\"mesh\"")] {
+    for text in ["{}", "[{}", "null}", &text.replace("\"mesh_ip\"", "\"mesh\"")] {
         assert!(matches!(Identity::load(&with(text.into())), Err(Corrupt::Json(_))), "{text}");
     }
+}
+
+fn flawed(file: &'static str, flaw: Flaw) -> Corrupt {
+    Corrupt::Flawed { file, flaw }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use meshward_core::{
         execution::{CallbackResponse, Status},
         grammar::{BootstrapToken, Name, NodeSecretKey, PublicKey, Uuid},
         http::{Body, Headers, Method, Request, Response},
-        identity::{Files, Identity, KeyFile},
+        identity::{Files, Found, Identity, KeyFile},
         json::{Raw, decode_tolerant},
         register::{RegisterDraft, RegisterRequest, RegisterResponse},
     },
@@ -85,13 +85,13 @@ fn an_identity_does_not_show_its_key() {
     mute(&identity.credential());
     mute(&identity.credential().envelope("meshward"));
     let files = Files {
-        identity: Some(identity.file.encode()),
-        node_secret_key: Some(Secret::new(KEY.into())),
-        signing_public_key: Some("11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=".into()),
+        identity: Found::Content(identity.file.encode()),
+        node_secret_key: Found::Content(Secret::new(KEY.into())),
+        signing_public_key: Found::Content("11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=".into()),
         private_key: KeyFile::Sound,
     };
     mute(&files);
-    let broken = Files { node_secret_key: Some(secret()), ..files };
+    let broken = Files { node_secret_key: Found::Content(secret()), ..files };
     let corrupt = Identity::load(&broken).unwrap_err();
     assert!(!mute(&corrupt).contains(MARKER) && !corrupt.to_string().contains(MARKER));
 }
@@ -107,10 +107,10 @@ fn the_sources_of_a_token_do_not_show_it() {
     };
     let gathered = Gathered {
         token,
-        project_id: String::new(),
-        resource_handle: String::new(),
-        requested_resource_id: String::new(),
-        nonce: Uuid::ZERO,
+        project_id: "".into(),
+        resource_handle: "".into(),
+        requested_resource_id: "".into(),
+        nonce: Ok(Uuid::ZERO),
     };
     assert!(mute(&gathered).contains("token_value"));
 }

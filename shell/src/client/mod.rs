@@ -2,6 +2,7 @@
 //!
 //! What went wrong comes back as words for the log that hold no query, no credential and no body.
 
+mod bare;
 mod convert;
 mod tls;
 
@@ -11,15 +12,12 @@ use meshward_core::{
     agent::{Answer, Failure, Lost},
     wire::http::{Body, Method, Request, Response},
 };
-use reqwest::{Url, redirect, retry};
+use reqwest::Url;
 use thiserror::Error;
 use tracing::warn;
 
+pub(crate) use bare::{bare, told};
 use convert::{base, failed, received, sent};
-
-/// How many idle connections are kept, and for how long: less than the minute after which balancers drop them.
-const IDLE_MAX: usize = 4;
-const IDLE_TIMEOUT: Duration = Duration::from_secs(50);
 
 /// How the control plane is reached.
 #[derive(Clone, Debug)]
@@ -66,26 +64,12 @@ impl Client {
     /// Checks the settings and reads the trusted roots; it blocks on the disk.
     pub fn new(settings: &ClientSettings) -> Result<Self, ClientError> {
         let base = base(&settings.url)?;
-        let encrypted = base.scheme() == "https";
-        if encrypted && settings.tls_insecure_skip_verify {
+        if base.scheme() == "https" && settings.tls_insecure_skip_verify {
             warn!(
                 "control_plane.tls_insecure_skip_verify is on: anyone on the way can pose as the control plane"
             );
         }
-        let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls::config(settings, encrypted)?)
-            .https_only(encrypted)
-            .http1_only()
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .retry(retry::never())
-            .referer(false)
-            .connect_timeout(settings.connect_timeout)
-            .pool_max_idle_per_host(IDLE_MAX)
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .user_agent(concat!("meshward/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(ClientError::Build)?;
+        let http = bare(settings)?;
         Ok(Self { http, base })
     }
 

@@ -5,8 +5,9 @@ use meshward_core::{
     agent::{Memory, Order, StagedFile, Stored},
     wire::{
         grammar::{NodeSecretKey, PublicKey, Uuid, base64_text},
-        identity::{Identity, IdentityFile, KeyFile},
+        identity::{Corrupt, Identity, IdentityFile, KeyFile, TokenDigest},
         rotation::Receipt,
+        timestamp::Timestamp,
     },
 };
 
@@ -14,14 +15,16 @@ use super::{
     keys::PrivateKey,
     perform,
     shadow::{Fate, Shadow},
-    vault::{IDENTITY, NODE_SECRET_KEY, PRIVATE_KEY, SIGNING_PUBLIC_KEY, STAGED_KEY, Vault},
+    vault::{
+        IDENTITY, NODE_SECRET_KEY, PRIVATE_KEY, SHELVED_KEY, SIGNING_PUBLIC_KEY, STAGED_KEY, Vault,
+    },
 };
 
 const NO_SPACE: i32 = 28;
 const IO_ERROR: i32 = 5;
 
 /// The identity of one registration; every file of it names its number.
-fn identity(number: u8) -> Identity {
+pub(super) fn identity(number: u8) -> Identity {
     let node = Uuid::drawn([number; 16]);
     Identity {
         node,
@@ -33,11 +36,12 @@ fn identity(number: u8) -> Identity {
             signing_key_id: "key".into(),
             domain_mesh_cidr: "10.0.0.0/24".into(),
             last_rotation: None,
+            spent_token: TokenDigest::default(),
         },
     }
 }
 
-fn rotated(number: u8) -> IdentityFile {
+pub(super) fn rotated(number: u8) -> IdentityFile {
     let receipt =
         Receipt { rotation_id: "rotation".into(), kid: "kid".into(), wrap_key_version: 1 };
     IdentityFile { last_rotation: Some(receipt), ..identity(number).file }
@@ -45,13 +49,17 @@ fn rotated(number: u8) -> IdentityFile {
 
 /// What has been promised or ordered up to a point of a run.
 #[derive(Clone, Debug, Default)]
-struct Ledger {
+pub(super) struct Ledger {
     /// Registrations whose files may stand there.
     persisting: Vec<u8>,
     /// An answer said that this one stands.
     persisted: Option<u8>,
     /// Keys that the control plane may hold as current: each must be on the disk.
     posted: Vec<PublicKey>,
+    /// The keys of a refused identity, which must be there as long as that identity is.
+    kept: Vec<PublicKey>,
+    /// A refused identity makes room.
+    retired: Option<u8>,
     /// The identity that stood at first is corrupt and was not yet set aside.
     corrupt: bool,
     /// The key that is being put in place of the old one.
@@ -59,7 +67,7 @@ struct Ledger {
     committed: bool,
 }
 
-fn open(disk: Shadow) -> Vault<Shadow> {
+pub(super) fn open(disk: Shadow) -> Vault<Shadow> {
     Vault::open(disk).expect("a disk without a fate refuses nothing")
 }
 
@@ -76,6 +84,9 @@ fn check(disk: &Shadow, ledger: &Ledger) -> Memory {
         Ok(None) => assert_eq!(ledger.persisted, None, "the persisted identity is gone"),
         Ok(Some(found)) => {
             let number = found.key.expose()[0];
+            if ledger.persisted.is_some_and(|persisted| Some(persisted) != ledger.retired) {
+                assert_eq!(ledger.persisted, Some(number), "another identity than the newest");
+            }
             assert!(ledger.persisting.contains(&number), "{number} in {ledger:?}");
             assert_eq!(found.node, identity(number).node, "a mix of registrations");
             assert_eq!(found.file.signing_public_key, identity(number).file.signing_public_key);
@@ -85,9 +96,11 @@ fn check(disk: &Shadow, ledger: &Ledger) -> Memory {
         }
         Err(corrupt) => assert!(ledger.corrupt, "{corrupt}"),
     }
+    let former = |found: &Identity| ledger.retired == Some(found.key.expose()[0]);
+    let kept = matches!(&found, Ok(Some(found)) if former(found));
     let disk = vault.disk();
-    for key in &ledger.posted {
-        let held = [key_in(disk, PRIVATE_KEY), key_in(disk, STAGED_KEY)];
+    for key in if kept { &ledger.kept } else { &ledger.posted } {
+        let held = [PRIVATE_KEY, STAGED_KEY, SHELVED_KEY].map(|name| key_in(disk, name));
         assert!(held.contains(&Some(*key)), "a posted key is lost: {held:?} without {key}");
     }
     if let (Some(key), Ok(Some(found))) = (ledger.committing, &found) {
@@ -105,7 +118,7 @@ fn check(disk: &Shadow, ledger: &Ledger) -> Memory {
 
 /// Checks a disk as it is seen, and as each power failure may leave it; also when the process ended first, its
 /// successor has told what it found, and then the power fails.
-fn check_all(disk: &Shadow, ledger: &Ledger) {
+pub(super) fn check_all(disk: &Shadow, ledger: &Ledger) {
     check(disk, ledger);
     for image in disk.images() {
         check(&image, ledger);
@@ -118,7 +131,7 @@ fn check_all(disk: &Shadow, ledger: &Ledger) {
 }
 
 /// One order, and what its start and its success mean.
-fn carry_out(vault: &mut Vault<Shadow>, order: &Order, ledger: &mut Ledger) -> bool {
+pub(super) fn carry_out(vault: &mut Vault<Shadow>, order: &Order, ledger: &mut Ledger) -> bool {
     match order {
         Order::Persist(identity) => ledger.persisting.push(identity.key.expose()[0]),
         Order::Commit(_) => {
@@ -126,22 +139,35 @@ fn carry_out(vault: &mut Vault<Shadow>, order: &Order, ledger: &mut Ledger) -> b
             ledger.posted.retain(|key| Some(*key) == ledger.committing);
         }
         Order::Discard => ledger.posted.retain(|key| Some(*key) != key_in_staged(vault)),
-        Order::SetAside => {
+        Order::SetAside { .. } => {
             ledger.posted.clear();
             ledger.persisted = None;
         }
-        Order::MakeKey | Order::ForgetToken | Order::Stage => {}
+        Order::Retire { .. } if ledger.retired.is_none() => {
+            ledger.retired = ledger.persisted;
+            ledger.kept.clone_from(&ledger.posted);
+        }
+        Order::Retire { .. }
+        | Order::Restore
+        | Order::MakeKey { .. }
+        | Order::ForgetToken(_)
+        | Order::Shelve
+        | Order::Stage => {}
     }
     let Ok(stored) = perform(vault, order) else { return false };
     match (order, stored) {
-        (Order::MakeKey, Stored::KeyMade(key)) => ledger.posted = vec![key],
+        (Order::MakeKey { .. }, Stored::KeyMade(key)) => ledger.posted = vec![key],
         (Order::Stage, Stored::Staged(key)) if !ledger.posted.contains(&key) => {
             ledger.posted.push(key);
         }
         (Order::Persist(identity), Stored::Persisted) => {
             ledger.persisted = Some(identity.key.expose()[0]);
         }
-        (Order::SetAside, Stored::Done) => ledger.corrupt = false,
+        (Order::SetAside { .. }, Stored::Done) => ledger.corrupt = false,
+        (Order::Restore, Stored::Restored(_)) => {
+            ledger.retired = None;
+            ledger.posted = std::mem::take(&mut ledger.kept);
+        }
         (Order::Commit(_), Stored::Committed) => ledger.committed = true,
         _ => {}
     }
@@ -207,31 +233,63 @@ fn remaining<'o>(memory: &Memory, orders: &'o [Order]) -> Vec<&'o Order> {
     orders
         .iter()
         .filter(|order| match order {
-            Order::SetAside => loaded.is_err(),
-            Order::MakeKey | Order::Persist(_) => !matches!(loaded, Ok(Some(_))),
+            Order::SetAside { .. } => loaded.is_err(),
+            Order::Retire { .. } => is(&loaded, 1) && orders.contains(&second()),
+            Order::Restore => true,
+            Order::MakeKey { .. } | Order::Persist(_) if orders.contains(&retire()) => {
+                orders.contains(&second()) && is(&loaded, 1)
+            }
+            Order::MakeKey { .. } | Order::Persist(_) => !matches!(loaded, Ok(Some(_))),
             Order::Stage | Order::Commit(_) => !matches!(
                 &loaded,
                 Ok(Some(identity)) if identity.file.last_rotation.is_some()
                     && memory.staged == StagedFile::Missing
             ),
+            Order::Shelve => memory.staged != StagedFile::Missing && !orders.contains(&commit()),
             Order::Discard => memory.staged != StagedFile::Missing,
-            Order::ForgetToken => true,
+            Order::ForgetToken(_) => true,
         })
         .collect()
 }
 
-fn enumerate_all(start: &Shadow, known: &Ledger, orders: &[Order]) {
+fn is(loaded: &Result<Option<Identity>, Corrupt>, number: u8) -> bool {
+    matches!(loaded, Ok(Some(identity)) if identity.key.expose()[0] == number)
+}
+
+fn at() -> Timestamp {
+    Timestamp::parse("2027-01-15T08:00:00Z").expect("a time")
+}
+
+pub(super) fn make_key() -> Order {
+    Order::MakeKey { at: at() }
+}
+
+pub(super) fn retire() -> Order {
+    Order::Retire { at: at() }
+}
+
+pub(super) fn commit() -> Order {
+    Order::Commit(Box::new(rotated(1)))
+}
+
+/// The registration that comes behind a refused identity.
+pub(super) fn second() -> Order {
+    Order::Persist(Box::new(identity(2)))
+}
+
+pub(super) fn enumerate_all(start: &Shadow, known: &Ledger, orders: &[Order]) -> usize {
     let points = enumerate(start, known, orders, Fate::Stop);
     assert!(points >= orders.len(), "only {points} points");
     assert_eq!(enumerate(start, known, orders, Fate::Fail(NO_SPACE)), points);
     assert_eq!(enumerate(start, known, orders, Fate::Fail(IO_ERROR)), points);
+    points
 }
 
 /// A disk with a complete identity, and what is known of it.
-fn registered(number: u8) -> (Shadow, Ledger) {
+pub(super) fn registered(number: u8) -> (Shadow, Ledger) {
     let (mut vault, mut ledger) = (open(Shadow::default()), Ledger::default());
     let persist = Order::Persist(Box::new(identity(number)));
-    assert!(carry_out(&mut vault, &Order::MakeKey, &mut ledger));
+    assert!(carry_out(&mut vault, &make_key(), &mut ledger));
     assert!(carry_out(&mut vault, &persist, &mut ledger));
     let mut disk = vault.disk().restarted();
     disk.begun = 0;
@@ -240,13 +298,13 @@ fn registered(number: u8) -> (Shadow, Ledger) {
 
 #[test]
 fn a_registration_that_stops_anywhere_leaves_no_identity_or_a_whole_one() {
-    let orders = [Order::MakeKey, Order::Persist(Box::new(identity(1)))];
+    let orders = [make_key(), Order::Persist(Box::new(identity(1)))];
     enumerate_all(&Shadow::default(), &Ledger::default(), &orders);
 }
 
 #[test]
 fn a_registration_after_a_corrupt_identity_never_mixes_the_two() {
-    let orders = [Order::SetAside, Order::MakeKey, Order::Persist(Box::new(identity(2)))];
+    let orders = [Order::SetAside { at: at() }, make_key(), Order::Persist(Box::new(identity(2)))];
     let whole = identity(1).file.encode();
     for broken in [&b""[..], &whole[..whole.len() / 2], &[0; 64][..]] {
         let (mut disk, mut ledger) = registered(1);
@@ -267,56 +325,7 @@ fn a_registration_after_a_corrupt_identity_never_mixes_the_two() {
 #[test]
 fn a_sound_identity_that_is_set_aside_is_whole_or_gone_at_any_time() {
     let (disk, ledger) = registered(1);
-    enumerate_all(&disk, &ledger, &[Order::SetAside]);
-}
-
-#[test]
-fn a_rotation_that_stops_anywhere_keeps_the_old_key_and_the_posted_one() {
-    let (disk, ledger) = registered(1);
-    let orders = [Order::Stage, Order::Commit(Box::new(rotated(1)))];
-    enumerate_all(&disk, &ledger, &orders);
-}
-
-#[test]
-fn a_refused_rotation_that_stops_anywhere_keeps_the_old_key() {
-    let (disk, ledger) = registered(1);
-    enumerate_all(&disk, &ledger, &[Order::Stage, Order::Discard]);
-}
-
-#[test]
-fn a_commit_is_the_same_when_it_is_done_again_after_it_ended() {
-    let (disk, mut ledger) = registered(1);
-    let mut vault = open(disk);
-    let commit = Order::Commit(Box::new(rotated(1)));
-    assert!(carry_out(&mut vault, &Order::Stage, &mut ledger));
-    assert!(carry_out(&mut vault, &commit, &mut ledger));
-    let before = vault.disk().content(PRIVATE_KEY).unwrap().to_vec();
-    assert!(perform(&mut vault, &commit).is_ok());
-    assert_eq!(vault.disk().content(PRIVATE_KEY).unwrap(), before);
-    check_all(vault.disk(), &ledger);
-}
-
-#[test]
-fn a_sound_staged_key_is_never_replaced_and_a_broken_one_is() {
-    let mut vault = open(registered(1).0);
-    let Ok(first) = vault.stage() else { panic!("staged") };
-    assert_eq!(vault.stage().ok(), Some(first));
-    vault.disk().plant(STAGED_KEY, b"");
-    assert_ne!(vault.stage().ok(), Some(first));
-}
-
-#[test]
-fn a_commit_without_any_key_to_promote_is_refused_and_writes_nothing() {
-    for staged in [Some(&b"broken"[..]), None] {
-        let mut vault = open(registered(1).0);
-        match staged {
-            Some(content) => vault.disk().plant(STAGED_KEY, content),
-            None => vault.disk().plant(PRIVATE_KEY, b"broken"),
-        }
-        let before = vault.disk().content(IDENTITY).unwrap().to_vec();
-        assert!(vault.commit(&rotated(1)).is_err());
-        assert_eq!(vault.disk().content(IDENTITY).unwrap(), before);
-    }
+    enumerate_all(&disk, &ledger, &[Order::SetAside { at: at() }]);
 }
 
 #[test]

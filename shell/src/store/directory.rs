@@ -25,6 +25,9 @@ use super::{
 /// The file that the running agent holds locked; it names the process.
 const LOCK: &str = "lock";
 
+/// What leads out of the directory into the one it stands in.
+const ABOVE: &str = "../";
+
 /// Enough for the longest process id.
 const PID_LEN_MAX: u64 = 16;
 
@@ -34,6 +37,8 @@ const ALWAYS: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NON
 #[derive(Debug)]
 pub(super) struct Directory {
     fd: OwnedFd,
+    name: Option<String>,
+    mode: Mode,
     /// Shared with the folders below.
     lock: Arc<File>,
 }
@@ -48,7 +53,9 @@ impl Directory {
         let stat = rustix::fs::fstat(&fd).map_err(|error| refused(path, error.into()))?;
         check(path, &stat)?;
         let lock = lock(path, &fd)?;
-        Ok(Self { fd, lock: Arc::new(lock) })
+        let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+        let mode = Mode::from_raw_mode(stat.st_mode);
+        Ok(Self { fd, name, mode, lock: Arc::new(lock) })
     }
 
     /// Opens a folder of this directory, which is created if missing.
@@ -71,7 +78,8 @@ impl Directory {
         };
         let stat = rustix::fs::fstat(&fd).map_err(|error| disk("look at")(error.into()))?;
         check(path, &stat)?;
-        Ok(Self { fd, lock: Arc::clone(&self.lock) })
+        let mode = Mode::from_raw_mode(stat.st_mode);
+        Ok(Self { fd, name: Some(name.to_owned()), mode, lock: Arc::clone(&self.lock) })
     }
 
     fn open_at(&self, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
@@ -215,8 +223,26 @@ impl Disk for Directory {
         Ok(rustix::fs::fsync(&self.fd)?)
     }
 
+    fn beside(&self) -> Option<String> {
+        self.name.as_ref().map(|name| format!("{ABOVE}{name}"))
+    }
+
     fn make_folder(&mut self, folder: &str) -> io::Result<()> {
-        Ok(rustix::fs::mkdirat(&self.fd, folder, Mode::RWXU)?)
+        rustix::fs::mkdirat(&self.fd, folder, self.mode & Mode::RWXU)?;
+        if folder.starts_with(ABOVE) {
+            let parent = rustix::fs::openat(
+                &self.fd,
+                ABOVE,
+                OFlags::RDONLY | OFlags::DIRECTORY | ALWAYS,
+                Mode::empty(),
+            )?;
+            rustix::fs::fsync(&parent)?;
+        }
+        Ok(())
+    }
+
+    fn remove_folder(&mut self, folder: &str) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.fd, folder, AtFlags::REMOVEDIR)?)
     }
 
     fn move_into(&mut self, name: &str, folder: &str) -> io::Result<()> {

@@ -33,8 +33,12 @@ pub(super) trait Disk {
     fn names(&mut self) -> io::Result<Vec<String>>;
     /// Makes the names in the directory durable.
     fn sync(&mut self) -> io::Result<()>;
-    /// Creates a folder that was not there, open to its owner only.
+    /// How a path from the directory to a folder beside it begins: with its own name. Absent where it has none.
+    fn beside(&self) -> Option<String>;
+    /// Creates a folder that was not there, open to its owner only; one beside the directory is durable at once.
     fn make_folder(&mut self, folder: &str) -> io::Result<()>;
+    /// Removes a folder that is empty.
+    fn remove_folder(&mut self, folder: &str) -> io::Result<()>;
     /// Moves whatever stands under a name into a folder.
     fn move_into(&mut self, name: &str, folder: &str) -> io::Result<()>;
     /// Makes the names in a folder durable.

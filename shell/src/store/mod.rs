@@ -7,12 +7,17 @@ mod directory;
 mod disk;
 mod error;
 mod keys;
+mod refused;
 mod shelf;
 mod vault;
 mod writer;
 
 #[cfg(test)]
 mod crash;
+#[cfg(test)]
+mod crash_refused;
+#[cfg(test)]
+mod crash_rotation;
 #[cfg(test)]
 mod crash_state;
 #[cfg(test)]
@@ -21,13 +26,11 @@ mod shadow;
 use std::{
     fmt, fs, io,
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use meshward_core::{
-    agent::{Folder, FoundFile, Memory, Order, StateFile, Stored},
-    time::Wall,
-    wire::timestamp::Timestamp,
+    agent::{Folder, FoundFile, Memory, Order, StateFile, Stored, TokenFile},
+    wire::identity::TokenDigest,
 };
 
 pub use self::error::StoreError;
@@ -38,7 +41,7 @@ use self::{
     shelf::{FILES_MAX, Shelf},
     vault::{Fault, Vault},
 };
-use crate::chance;
+use crate::{chance, tokens};
 
 /// The folder of what is kept beside the identity.
 const STATE: &str = "state";
@@ -89,15 +92,18 @@ impl Store {
     pub fn carry_out(&mut self, order: Order) -> Stored {
         let kind = order.kind();
         let done = match order {
-            Order::ForgetToken => self.forget_token(),
-            Order::SetAside
-            | Order::MakeKey
+            Order::ForgetToken(token) => self.forget_token(&token),
+            Order::SetAside { .. }
+            | Order::Retire { .. }
+            | Order::Restore
+            | Order::MakeKey { .. }
             | Order::Persist(_)
             | Order::Stage
             | Order::Commit(_)
-            | Order::Discard => {
-                perform(&mut self.vault, &order).map_err(|fault| self.reason(&fault))
-            }
+            | Order::Discard
+            | Order::Shelve => perform(&mut self.vault, &order)
+                .map(|stored| self.located(stored))
+                .map_err(|fault| self.reason(&fault)),
         };
         done.unwrap_or_else(|reason| Stored::Failed {
             order: kind,
@@ -106,14 +112,31 @@ impl Store {
         })
     }
 
+    /// Tells a folder by its whole path.
+    fn located(&self, stored: Stored) -> Stored {
+        let Stored::Retired { folder } = &stored else { return stored };
+        let place = match folder.strip_prefix("../") {
+            Some(beside) => self.path.with_file_name(beside),
+            None => self.path.join(folder),
+        };
+        Stored::Retired { folder: place.display().to_string() }
+    }
+
     fn reason(&self, fault: &Fault) -> String {
         let path = self.path.join(&fault.name);
         format!("cannot {} {}: {}", fault.doing, path.display(), fault.source)
     }
 
-    /// Removes the token file; one that is gone already is as good.
-    fn forget_token(&self) -> Result<Stored, String> {
+    /// Removes the token file; one that is gone already, or holds another token, is as good. One that cannot be read
+    /// may hold another, so it stays.
+    fn forget_token(&self, token: &TokenDigest) -> Result<Stored, String> {
         let Some(path) = &self.token_file else { return Ok(Stored::Done) };
+        match tokens::read(path) {
+            TokenFile::Missing => return Ok(Stored::Done),
+            TokenFile::Unreadable(reason) => return Err(reason),
+            TokenFile::Text(text) if TokenDigest::of(&text) != *token => return Ok(Stored::Done),
+            TokenFile::Text(_) => {}
+        }
         match fs::remove_file(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Stored::Done),
             Err(error) => Err(format!("cannot remove {}: {error}", path.display())),
@@ -152,19 +175,17 @@ fn unreadable(path: &Path, fault: Fault) -> StoreError {
 /// Carries out an order on the directory.
 fn perform<D: Disk>(vault: &mut Vault<D>, order: &Order) -> Result<Stored, Fault> {
     match order {
-        Order::SetAside => vault.set_aside(&time_name()).map(|()| Stored::Done),
-        Order::MakeKey => vault.make_key(&time_name()).map(Stored::KeyMade),
+        Order::SetAside { at } => vault.set_aside(&at.to_string()).map(|()| Stored::Done),
+        Order::Retire { at } => {
+            vault.retire(&at.to_string()).map(|folder| Stored::Retired { folder })
+        }
+        Order::Restore => vault.restore().and_then(|()| vault.staged()).map(Stored::Restored),
+        Order::MakeKey { at } => vault.make_key(&at.to_string()).map(Stored::KeyMade),
         Order::Persist(identity) => vault.persist(identity).map(|()| Stored::Persisted),
-        Order::ForgetToken => Ok(Stored::Done),
+        Order::ForgetToken(_) => Ok(Stored::Done),
         Order::Stage => vault.stage().map(Stored::Staged),
         Order::Commit(record) => vault.commit(record).map(|()| Stored::Committed),
         Order::Discard => vault.discard().map(|()| Stored::Done),
+        Order::Shelve => vault.shelve().map(|()| Stored::Done),
     }
-}
-
-/// The present second in UTC, as part of a folder's name.
-fn time_name() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let second = std::time::Duration::from_secs(since.as_secs());
-    Timestamp::from(Wall::from_origin(second)).to_string()
 }

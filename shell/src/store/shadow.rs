@@ -39,6 +39,8 @@ pub(super) struct Shadow {
     /// How many operations were begun.
     pub(super) begun: usize,
     pub(super) fate: Option<(usize, Fate)>,
+    /// Nothing can be made beside the directory.
+    pub(super) alone: bool,
 }
 
 /// The most pending changes of which every subset is tried.
@@ -84,7 +86,7 @@ impl Shadow {
     }
 
     fn image(&self, subset: usize, mut choice: usize, unsynced: &[usize]) -> Self {
-        let mut image = Self { inodes: self.inodes.clone(), ..Self::default() };
+        let mut image = Self { inodes: self.inodes.clone(), alone: self.alone, ..Self::default() };
         for at in unsynced {
             image.inodes[*at].seen = remains(&self.inodes[*at].seen)[choice % 4].clone();
             choice /= 4;
@@ -98,6 +100,12 @@ impl Shadow {
                 apply(&mut names, change);
             }
         }
+        // A folder that is not there has nothing in it.
+        let folders: Vec<_> = names.keys().cloned().collect();
+        names.retain(|name, _| match name.rsplit_once('/') {
+            Some((folder, _)) if folder != ".." => folders.iter().any(|one| one == folder),
+            Some(_) | None => true,
+        });
         image.seen.clone_from(&names);
         image.durable = names;
         image
@@ -214,10 +222,32 @@ impl Disk for Shadow {
         Ok(())
     }
 
+    fn beside(&self) -> Option<String> {
+        (!self.alone).then(|| "../data".to_owned())
+    }
+
     fn make_folder(&mut self, folder: &str) -> io::Result<()> {
         self.begin()?;
         let inode = self.make(folder)?;
         self.inodes[inode].synced = true;
+        if folder.starts_with("../") {
+            // The directory above is synced, and whatever was made of this name before is settled with it.
+            self.durable.insert(folder.into(), inode);
+            self.pending.retain(|change| match change {
+                Change::Link(name, _) | Change::Unlink(name) => name != folder,
+                Change::Rename(..) => true,
+            });
+        }
+        Ok(())
+    }
+
+    fn remove_folder(&mut self, folder: &str) -> io::Result<()> {
+        self.begin()?;
+        self.find(folder)?;
+        if self.seen.keys().any(|name| name.starts_with(&format!("{folder}/"))) {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        self.change(Change::Unlink(folder.into()));
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use meshward_core::{
     secret::Secret,
     wire::{
         grammar::PublicKey,
-        identity::{Files, Identity, IdentityFile, KeyFile},
+        identity::{Files, Flaw, Found as Content, Identity, IdentityFile, KeyFile},
     },
 };
 use thiserror::Error;
@@ -25,9 +25,11 @@ pub(super) const NODE_SECRET_KEY: &str = "node_secret_key";
 pub(super) const PRIVATE_KEY: &str = "private_key";
 pub(super) const SIGNING_PUBLIC_KEY: &str = "signing_public_key";
 pub(super) const STAGED_KEY: &str = "rotation_pending_key";
+pub(super) const SHELVED_KEY: &str = "rotation_discarded_key";
 
-/// The files that [`Vault::set_aside`] moves, the record first.
-const FILES: [&str; 5] = [IDENTITY, PRIVATE_KEY, NODE_SECRET_KEY, SIGNING_PUBLIC_KEY, STAGED_KEY];
+/// The files that are moved aside, the record first.
+pub(super) const FILES: [&str; 5] =
+    [IDENTITY, PRIVATE_KEY, NODE_SECRET_KEY, SIGNING_PUBLIC_KEY, STAGED_KEY];
 
 /// What the name of a half-written file begins with.
 pub(super) const UNFINISHED: &str = ".tmp-";
@@ -59,19 +61,21 @@ impl<T> Context<T> for io::Result<T> {
 /// A key file as it was found.
 enum Key {
     Missing,
-    Broken,
+    Broken(Flaw),
     Sound(PrivateKey),
 }
 
 pub(super) struct Vault<D> {
-    disk: D,
+    pub(super) disk: D,
 }
 
 impl<D: Disk> Vault<D> {
     /// Takes a directory over: what an earlier process left half-written goes, what it left un-synced is made durable.
     pub(super) fn open(mut disk: D) -> Result<Self, Fault> {
         clear_unfinished(&mut disk)?;
-        Ok(Self { disk })
+        let mut vault = Self { disk };
+        vault.restore()?;
+        Ok(vault)
     }
 
     #[cfg(test)]
@@ -83,21 +87,31 @@ impl<D: Disk> Vault<D> {
     pub(super) fn remember(&mut self) -> Result<Memory, Fault> {
         Ok(Memory {
             files: Files {
-                identity: self.bytes(IDENTITY)?,
-                node_secret_key: self.text(NODE_SECRET_KEY)?.map(Secret::new),
+                identity: self.content(IDENTITY)?,
+                node_secret_key: match self.text(NODE_SECRET_KEY)? {
+                    Content::Missing => Content::Missing,
+                    Content::Foreign(kind) => Content::Foreign(kind),
+                    Content::Content(text) => Content::Content(Secret::new(text)),
+                },
                 signing_public_key: self.text(SIGNING_PUBLIC_KEY)?,
                 private_key: match self.key(PRIVATE_KEY)? {
                     Key::Missing => KeyFile::Missing,
-                    Key::Broken => KeyFile::Broken,
+                    Key::Broken(flaw) => KeyFile::Broken(flaw),
                     Key::Sound(_) => KeyFile::Sound,
                 },
             },
-            staged: match self.key(STAGED_KEY)? {
-                Key::Missing => StagedFile::Missing,
-                Key::Broken => StagedFile::Broken,
-                Key::Sound(key) => key.public().map_or(StagedFile::Broken, StagedFile::Key),
-            },
+            staged: self.staged()?,
             state: Vec::new(),
+        })
+    }
+
+    pub(super) fn staged(&mut self) -> Result<StagedFile, Fault> {
+        Ok(match self.key(STAGED_KEY)? {
+            Key::Missing => StagedFile::Missing,
+            Key::Broken(flaw) => StagedFile::Broken(flaw),
+            Key::Sound(key) => {
+                key.public().map_or(StagedFile::Broken(Flaw::NoKey), StagedFile::Key)
+            }
         })
     }
 
@@ -112,7 +126,7 @@ impl<D: Disk> Vault<D> {
         if left.is_empty() {
             return self.disk.sync().doing("sync", ".");
         }
-        let folder = self.make_folder(time)?;
+        let folder = self.fresh_folder(&format!("corrupt-{time}"))?;
         for name in left {
             self.disk.move_into(name, &folder).doing("move aside", name)?;
             self.disk.sync_folder(&folder).doing("sync", &folder)?;
@@ -121,12 +135,13 @@ impl<D: Disk> Vault<D> {
         Ok(())
     }
 
-    fn make_folder(&mut self, time: &str) -> Result<String, Fault> {
-        let mut folder = format!("corrupt-{time}");
+    /// Makes a folder of this name, or of one with a number behind it.
+    pub(super) fn fresh_folder(&mut self, name: &str) -> Result<String, Fault> {
+        let mut folder = name.to_owned();
         for number in 2..FOLDERS_A_SECOND_MAX {
             match self.disk.make_folder(&folder) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    folder = format!("corrupt-{time}-{number}");
+                    folder = format!("{name}-{number}");
                 }
                 made => {
                     made.doing("create", &folder)?;
@@ -157,7 +172,7 @@ impl<D: Disk> Vault<D> {
             let remains = match self.disk.read(name).doing("read", name)? {
                 Found::Missing => false,
                 Found::Foreign(_) => true,
-                Found::Bytes(_) => name == STAGED_KEY,
+                Found::Bytes(_) => matches!(name, STAGED_KEY | SHELVED_KEY),
             };
             if remains {
                 return Ok(true);
@@ -181,14 +196,23 @@ impl<D: Disk> Vault<D> {
     pub(super) fn persist(&mut self, identity: &Identity) -> Result<(), Fault> {
         self.replace(NODE_SECRET_KEY, identity.key.to_text().expose().as_bytes())?;
         self.replace(SIGNING_PUBLIC_KEY, identity.file.signing_public_key.as_bytes())?;
-        self.replace(IDENTITY, &identity.file.encode())
+        self.replace(IDENTITY, &identity.file.encode())?;
+        self.settle()
     }
 
-    /// Stages a key unless one is staged, whose public half the control plane may already hold.
+    /// Stages a key unless one is staged, whose public half the control plane may already hold; so it may that of a key
+    /// that was put aside, which therefore comes first.
     pub(super) fn stage(&mut self) -> Result<PublicKey, Fault> {
         if let Key::Sound(key) = self.key(STAGED_KEY)?
             && let Some(public) = key.public()
         {
+            self.disk.sync().doing("sync", ".")?;
+            return Ok(public);
+        }
+        if let Key::Sound(key) = self.key(SHELVED_KEY)?
+            && let Some(public) = key.public()
+        {
+            self.disk.rename(SHELVED_KEY, STAGED_KEY).doing("stage", SHELVED_KEY)?;
             self.disk.sync().doing("sync", ".")?;
             return Ok(public);
         }
@@ -201,18 +225,19 @@ impl<D: Disk> Vault<D> {
         match self.key(STAGED_KEY)? {
             Key::Sound(key) => self.replace(PRIVATE_KEY, key.text().as_bytes())?,
             Key::Missing => self.require_promoted()?,
-            Key::Broken => {
+            Key::Broken(_) => {
                 return Err(io::Error::other("it holds no key")).doing("promote", STAGED_KEY);
             }
         }
         self.replace(IDENTITY, &record.encode())?;
-        self.discard()
+        self.discard()?;
+        self.remove(SHELVED_KEY)
     }
 
     fn require_promoted(&mut self) -> Result<(), Fault> {
         match self.key(PRIVATE_KEY)? {
             Key::Sound(_) => Ok(()),
-            Key::Missing | Key::Broken => {
+            Key::Missing | Key::Broken(_) => {
                 Err(io::Error::other("it is missing, and private_key holds no key"))
                     .doing("promote", STAGED_KEY)
             }
@@ -220,15 +245,28 @@ impl<D: Disk> Vault<D> {
     }
 
     pub(super) fn discard(&mut self) -> Result<(), Fault> {
-        match self.disk.unlink(STAGED_KEY) {
+        self.remove(STAGED_KEY)
+    }
+
+    /// Puts the staged key aside; one that is aside already is as good.
+    pub(super) fn shelve(&mut self) -> Result<(), Fault> {
+        match self.disk.rename(STAGED_KEY, SHELVED_KEY) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            unlinked => unlinked.doing("remove", STAGED_KEY)?,
+            renamed => renamed.doing("put aside", STAGED_KEY)?,
+        }
+        self.disk.sync().doing("sync", ".")
+    }
+
+    fn remove(&mut self, name: &str) -> Result<(), Fault> {
+        match self.disk.unlink(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            unlinked => unlinked.doing("remove", name)?,
         }
         self.disk.sync().doing("sync", ".")
     }
 
     /// Puts new content under a name so that a reader at any time, and after any crash, finds the old or the new whole.
-    fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+    pub(super) fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
         let unfinished = format!("{UNFINISHED}{name}");
         let written = write_anew(&mut self.disk, &unfinished, bytes)
             .and_then(|()| self.disk.rename(&unfinished, name).doing("write", name));
@@ -246,36 +284,28 @@ impl<D: Disk> Vault<D> {
     fn key(&mut self, name: &str) -> Result<Key, Fault> {
         Ok(match self.disk.read(name).doing("read", name)? {
             Found::Missing => Key::Missing,
-            Found::Foreign(kind) => {
-                warn!("{name} is {kind} and holds no key");
-                Key::Broken
-            }
-            Found::Bytes(bytes) => {
-                tell_lost(name, &bytes);
-                PrivateKey::parse(&bytes).map_or(Key::Broken, Key::Sound)
-            }
+            Found::Foreign(kind) => Key::Broken(Flaw::Foreign(kind)),
+            Found::Bytes(bytes) => PrivateKey::parse(&bytes)
+                .map_or_else(|| Key::Broken(Flaw::of_key(&bytes)), Key::Sound),
         })
     }
 
-    /// The content of a file; empty where it cannot be one of ours, so that it makes no identity.
-    fn bytes(&mut self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+    fn content(&mut self, name: &str) -> Result<Content<Vec<u8>>, Fault> {
         Ok(match self.disk.read(name).doing("read", name)? {
-            Found::Missing => None,
-            Found::Foreign(kind) => {
-                warn!("{name} is {kind} and is not read");
-                Some(Vec::new())
-            }
-            Found::Bytes(bytes) if tell_lost(name, &bytes) => Some(Vec::new()),
-            Found::Bytes(bytes) => Some(bytes.to_vec()),
+            Found::Missing => Content::Missing,
+            Found::Foreign(kind) => Content::Foreign(kind),
+            Found::Bytes(bytes) => Content::Content(bytes.to_vec()),
         })
     }
 
-    fn text(&mut self, name: &str) -> Result<Option<String>, Fault> {
-        let Some(bytes) = self.bytes(name)? else { return Ok(None) };
-        Ok(Some(String::from_utf8(bytes).unwrap_or_else(|_| {
-            warn!("{name} is not text and is not used");
-            String::new()
-        })))
+    fn text(&mut self, name: &str) -> Result<Content<String>, Fault> {
+        Ok(match self.content(name)? {
+            Content::Missing => Content::Missing,
+            Content::Foreign(kind) => Content::Foreign(kind),
+            Content::Content(bytes) => {
+                String::from_utf8(bytes).map_or(Content::Foreign("not text"), Content::Content)
+            }
+        })
     }
 }
 
@@ -302,15 +332,4 @@ pub(super) fn clear_unfinished<D: Disk>(disk: &mut D) -> Result<(), Fault> {
         }
     }
     disk.sync().doing("sync", ".")
-}
-
-/// Whether a file holds what a power failure leaves of a file that was never synced; tells the operator.
-fn tell_lost(name: &str, bytes: &[u8]) -> bool {
-    let lost = match bytes {
-        [] => "is empty",
-        _ if bytes.iter().all(|byte| *byte == 0) => "holds only zero bytes",
-        _ => return false,
-    };
-    warn!("{name} {lost}: its content was lost, as by a power failure or a full disk");
-    true
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::json;
 
-use crate::node::{Node, counter, fixture, get, later, post, until};
+use crate::node::{Node, TOKEN, counter, fixture, get, later, post, until};
 
 /// How often the agent is killed.
 const KILLS: u64 = 25;
@@ -87,4 +87,19 @@ async fn a_corrupt_identity_is_moved_aside_and_the_node_registers_afresh() {
     assert_eq!(kept, "{\"node_id\":\"cut of");
     assert!(aside[0].path().join("private_key").exists(), "nothing is lost");
     assert_eq!(counter(&plane, "registration_count"), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_token_file_that_a_crash_left_behind_goes_with_the_next_start_and_a_new_token_stays() {
+    let plane = fixture().await;
+    let node = Node::new(&plane.url(), "[health]\nenabled = false\n");
+    assert!(node.run(&["register"]).status.success());
+    assert!(!node.path("token").exists());
+    std::fs::write(node.path("token"), "psb_dev_test_node_bbbbbbbbbbbbbbbbbbbb").unwrap();
+    assert!(node.run(&["register"]).status.success());
+    assert!(node.path("token").exists(), "another token is not spent");
+    std::fs::write(node.path("token"), format!("{TOKEN}\n")).unwrap();
+    assert!(node.run(&["register"]).status.success());
+    assert!(!node.path("token").exists());
+    assert_eq!(counter(&plane, "registration_count"), 1);
 }

@@ -33,9 +33,16 @@ async fn a_refusal_of_the_control_plane_is_exit_4_with_its_code() {
     let plane = fixture().await;
     let node = Node::new(&plane.url(), "");
     fs::write(node.path("token"), "psb_dev_test_node_aaaaaaaaaaaaaconsumed").unwrap();
-    refused(&node, &["register"], 4, &["403", "token_consumed"]);
+    refused(
+        &node,
+        &["register"],
+        4,
+        &["403", "token_consumed", "used up", "ask for a new one", "registration.token_file"],
+    );
+    fs::write(node.data("private_key"), "what a registration that was cut off leaves").unwrap();
+    refused(&node, &["register"], 4, &["private_key is there without identity.json", "used up"]);
     assert!(node.path("token").exists());
-    assert_eq!(counter(&plane, "registration_count"), 1, "it is not tried again");
+    assert_eq!(counter(&plane, "registration_count"), 2, "each start tries once");
 }
 
 #[test]
@@ -46,7 +53,12 @@ fn what_a_registration_lacks_is_named() {
         &node,
         &["register"],
         1,
-        &["no bootstrap token", "registration.token_value", "AGENT_BOOTSTRAP_TOKEN"],
+        &[
+            "no bootstrap token",
+            "registration.token_value",
+            "AGENT_BOOTSTRAP_TOKEN",
+            "registration.use_metadata is false",
+        ],
     );
     fs::write(node.path("token"), "with\ttab inside").unwrap();
     refused(&node, &["register"], 1, &["printable ASCII"]);

@@ -8,6 +8,7 @@ mod config;
 mod crash;
 mod exits;
 mod local;
+mod metadata;
 mod node;
 mod reports;
 mod secrets;

@@ -56,6 +56,13 @@ impl Keys {
         self.seen.clear();
     }
 
+    /// A registration of which its node heard nothing good may have put its key into force.
+    pub(super) fn restored(&mut self, disk: &Disk) {
+        let current = self.current.as_deref();
+        let held = |key| holds(disk, key);
+        self.overtaken |= disk.identity().is_some() && !current.is_none_or(held);
+    }
+
     pub(super) fn damaged(&mut self, at: usize) {
         self.nodes[at].damaged = true;
     }
@@ -99,7 +106,9 @@ impl Keys {
         let held = &mut self.nodes[at];
         match status {
             200 | 422 => held.undecided = None,
-            400 | 403 | 409 | 413 => {
+            // A key that is not expected is put aside, as its request may still be under way.
+            409 => held.undecided = None,
+            400 | 403 | 413 => {
                 held.undecided = None;
                 held.given_up.insert(key.clone());
             }
@@ -155,7 +164,8 @@ impl Keys {
     fn an_identity_on_disk_is_complete(&mut self, at: usize, disk: &Disk, found: &mut Found) {
         let complete = disk.identity.is_none() || disk.identity().is_some();
         let held = &mut self.nodes[at];
-        held.damaged &= !complete;
+        // What made room may come back as it was.
+        held.damaged &= !complete || disk.refused.is_some();
         found.unless(complete || held.damaged, "an identity on disk is complete");
     }
 
@@ -177,10 +187,7 @@ impl Keys {
         if self.shared || self.overtaken || disk.identity().is_none() {
             return;
         }
-        found.unless(
-            is(disk.private_key, current) || is(disk.staged, current),
-            "the control plane's current key is on disk",
-        );
+        found.unless(holds(disk, current), "the control plane's current key is on disk");
     }
 
     /// Void while a staged key says that a commit is under way.
@@ -202,8 +209,10 @@ impl Keys {
             let disk = &node.disk;
             found.unless(disk.identity().is_some(), "every node is registered in the end");
             found.unless(disk.staged.is_none(), "no key is staged in the end");
+            found.unless(disk.refused.is_none(), "every refused identity is settled in the end");
             let current = self.current.as_deref();
-            let same = current.is_none_or(|current| is(disk.private_key, current));
+            // A key that came into force late is offered again with the next rotation.
+            let same = current.is_none_or(|key| is(disk.private_key, key) || is(disk.shelved, key));
             found.unless(
                 same || self.shared || self.overtaken,
                 "both ends hold the same key in the end",
@@ -214,6 +223,11 @@ impl Keys {
 
 fn is(on_disk: Option<PublicKey>, key: &str) -> bool {
     on_disk.is_some_and(|on_disk| on_disk.to_string() == key)
+}
+
+/// Whether a key is in any of the places where it cannot be lost.
+fn holds(disk: &Disk, key: &str) -> bool {
+    is(disk.private_key, key) || is(disk.staged, key) || is(disk.shelved, key)
 }
 
 fn record(disk: &Disk) -> Option<IdentityFile> {

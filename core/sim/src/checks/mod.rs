@@ -11,7 +11,7 @@ mod witness;
 
 use meshward_core::{agent::Exit, ids::ExecutionId, time::Mono, wire::timestamp::Timestamp};
 
-use crate::{net::Caller, node::Node, route::Said};
+use crate::{disk::Disk, net::Caller, node::Node, route::Said, script::Token};
 use executions::Executions;
 use keys::Keys;
 use presence::Presence;
@@ -59,6 +59,7 @@ impl Checks {
     /// A process ended; what it had asked is never answered.
     pub fn died(&mut self, at: usize) {
         self.executions.died(at);
+        self.presence.died(at);
     }
 
     pub fn sent(&mut self, sending: &Sending<'_>) {
@@ -76,9 +77,10 @@ impl Checks {
     }
 
     /// An agent hears an answer; 0 is no answer in time.
-    pub fn heard(&mut self, caller: Caller, said: &Said, status: u16) {
+    pub fn heard(&mut self, caller: Caller, said: &Said, status: u16, now: Mono) {
         self.executions.heard(caller, said, status);
         self.keys.heard(caller.node, said, status);
+        self.presence.heard(caller, said, status, now);
     }
 
     /// A program on a node asks for a report to be written, or deleted where there is no value.
@@ -99,8 +101,18 @@ impl Checks {
         self.executions.ended(at, execution, status);
     }
 
-    pub fn exited(&mut self, exit: &Exit) {
-        self.presence.exited(exit, &mut self.found);
+    pub fn exited(&mut self, exit: &Exit, token: Token) {
+        self.presence.exited(exit, token, &mut self.found);
+    }
+
+    /// An identity makes room for another.
+    pub fn retires(&mut self, at: usize, token: Token, now: Mono) {
+        self.presence.retires(at, token, now, &mut self.found);
+    }
+
+    /// An identity that made room may be back.
+    pub fn restored(&mut self, disk: &Disk) {
+        self.keys.restored(disk);
     }
 
     /// An agent was woken at the time it asked for.

@@ -9,7 +9,7 @@ use meshward_core::{
 };
 
 use super::witness::{Found, Rest, Sending, Serving};
-use crate::route::Said;
+use crate::{net::Caller, route::Said, script::Token};
 
 /// How long before the end the last accepted heartbeat may lie.
 const HEARTBEAT_AGE_MAX: Duration = Duration::from_secs(90);
@@ -25,8 +25,14 @@ pub(super) struct Presence {
     nodes: Vec<Seen>,
 }
 
+/// How often in a row and over which time a node must be refused before it registers afresh.
+const REFUSALS_MIN: u32 = 5;
+const REFUSED_FOR_MIN: Duration = Duration::from_secs(60);
+
 #[derive(Clone, Debug, Default)]
 struct Seen {
+    /// When the first of the refusals in a row was heard, and how many there were.
+    refused: Option<(Mono, u32)>,
     registered: Option<(String, Mono)>,
     beat: Option<(u32, Mono)>,
     accepted: Option<Mono>,
@@ -95,14 +101,46 @@ impl Presence {
         }
     }
 
-    /// Void by a reply that was lost or came late: the retry meets its own nonce.
-    pub(super) fn exited(&self, exit: &Exit, found: &mut Found) {
-        let excused = match exit {
-            Exit::Refused { code, .. } => *code == Some(problem::Code::NonceCollision),
-            // A disk that refuses the key is told before anything is sent.
-            Exit::Drained | Exit::GaveUp { .. } | Exit::Unprepared(Unprepared::Key(_)) => true,
-            Exit::Registered { .. } | Exit::Unprepared(_) | Exit::Unusable { .. } => false,
-        };
+    /// What was refused in an earlier life says nothing in this one.
+    pub(super) fn died(&mut self, at: usize) {
+        self.nodes[at].refused = None;
+    }
+
+    pub(super) fn heard(&mut self, caller: Caller, said: &Said, status: u16, now: Mono) {
+        let refused = &mut self.nodes[caller.node].refused;
+        match (said, status) {
+            (Said::Heartbeat { .. } | Said::Pull, 401) => {
+                refused.get_or_insert((now, 0)).1 += 1;
+            }
+            (Said::Heartbeat { .. } | Said::Pull, 200) => *refused = None,
+            _ => {}
+        }
+    }
+
+    /// An identity makes room for another.
+    pub(super) fn retires(&mut self, at: usize, token: Token, now: Mono, found: &mut Found) {
+        // The first beat behind it, under either identity, needs no distance.
+        self.nodes[at].beat = None;
+        let refused = self.nodes[at].refused.take();
+        let enough = refused.is_some_and(|(since, in_a_row)| {
+            in_a_row >= REFUSALS_MIN && now.since(since) >= REFUSED_FOR_MIN
+        });
+        found.unless(
+            enough,
+            "an identity makes room only after five refusals in a row over a minute and longer",
+        );
+        found.unless(token != Token::None, "an identity makes room only where a token is at hand");
+    }
+
+    /// Void by a reply that was lost or came late: the retry meets its own nonce; and by a token that is none or used up.
+    pub(super) fn exited(&self, exit: &Exit, token: Token, found: &mut Found) {
+        let excused = token != Token::Good
+            || match exit {
+                Exit::Refused { code, .. } => *code == Some(problem::Code::NonceCollision),
+                // A disk that refuses the key is told before anything is sent.
+                Exit::Drained | Exit::GaveUp { .. } | Exit::Unprepared(Unprepared::Key(_)) => true,
+                Exit::Registered { .. } | Exit::Unprepared(_) | Exit::Unusable { .. } => false,
+            };
         found.unless(
             excused,
             "no agent exits but by its orders, a collided nonce or a closed window",

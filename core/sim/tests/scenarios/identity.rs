@@ -6,11 +6,11 @@ use meshward_core::{
     wire::http::{Body, Headers, Method, Request},
 };
 use meshward_sim::{
-    Event::{Crash, Damage, FailWrites, RestartPlane, SetClock},
+    Event::{Crash, Damage, FailWrites, PutToken, RestartPlane, Revoke, SetClock},
     Script, World,
     net::Fate,
     route::Route::{Heartbeat, Register},
-    script::Spot,
+    script::{Spot, Token},
 };
 
 use crate::support::{exited_with, play, play_until, writes};
@@ -165,4 +165,84 @@ fn a_wrong_clock_has_its_heartbeats_refused_and_registers_nothing_anew() {
         assert_eq!(world.journal.served(Register), [201]);
         assert_eq!(world.journal.deaths(), 0);
     }
+}
+
+#[test]
+fn a_node_that_is_refused_for_a_minute_registers_afresh() {
+    let script = Script::quiet(1).at(100, Revoke { node: 0 });
+    let early = play_until(script.clone(), 165);
+    assert_eq!(early.journal.served(Register), [201]);
+    assert!(early.journal.heard(Heartbeat).contains(&401));
+    let world = play(script);
+    assert_eq!(world.journal.served(Register), [201, 201]);
+    assert_eq!(world.journal.deaths(), 0);
+    assert_eq!(writes(&world, "private_key"), 2);
+}
+
+#[test]
+fn a_node_without_a_token_stays_what_it_is_until_there_is_one() {
+    let script = Script::quiet(1)
+        .at(90, PutToken { node: 0, token: Token::None })
+        .at(100, Revoke { node: 0 })
+        .at(900, PutToken { node: 0, token: Token::Good });
+    let without = play_until(script.clone(), 900);
+    assert_eq!(without.journal.served(Register), [201]);
+    assert_eq!(writes(&without, "moved out"), 0);
+    let world = play(script);
+    assert_eq!(world.journal.served(Register), [201, 201]);
+}
+
+#[test]
+fn a_node_that_is_refused_afresh_goes_back_and_spends_no_token_twice() {
+    let script = Script::quiet(1)
+        .at(90, PutToken { node: 0, token: Token::Consumed })
+        .at(100, Revoke { node: 0 });
+    let before = play_until(script.clone(), 100);
+    let refused = play_until(script.clone(), 1100);
+    assert_eq!(refused.journal.served(Register), [201, 403]);
+    assert_eq!(refused.nodes[0].disk, before.nodes[0].disk, "all is where it was");
+    assert_eq!(refused.journal.deaths(), 0);
+    play(script);
+}
+
+#[test]
+fn a_crash_while_an_identity_makes_room_brings_it_back() {
+    let crashes = (0..5).map(|write| Spot::Write(OrderKind::Retire, write)).chain([
+        Spot::Write(OrderKind::MakeKey, 0),
+        Spot::Sent(Register),
+        Spot::Heard(Register),
+        Spot::Write(OrderKind::Persist, 0),
+        Spot::Write(OrderKind::Persist, 2),
+        Spot::Write(OrderKind::Persist, 3),
+    ]);
+    for spot in crashes {
+        let script = Script::quiet(1).at(100, Revoke { node: 0 }).at(100, Crash { node: 0, spot });
+        let world = play(script);
+        assert_eq!(world.journal.deaths(), 1, "{spot:?}");
+        assert_eq!(world.nodes[0].disk.refused, None);
+    }
+}
+
+#[test]
+fn a_crash_while_an_identity_comes_back_loses_nothing_of_it() {
+    for write in 0..5 {
+        let spot = Spot::Write(OrderKind::Restore, write);
+        let script = Script::quiet(1)
+            .at(90, PutToken { node: 0, token: Token::Consumed })
+            .at(100, Revoke { node: 0 })
+            .at(100, Crash { node: 0, spot });
+        let before = play_until(script.clone(), 100);
+        let broken = play_until(script.clone(), 240);
+        assert_eq!(broken.journal.deaths(), 1, "{spot:?}");
+        assert_eq!(broken.nodes[0].disk, before.nodes[0].disk);
+        play(script);
+    }
+}
+
+#[test]
+fn an_identity_whose_successor_is_lost_on_the_way_goes_on_as_it_was() {
+    let script = Script::quiet(1).at(100, Revoke { node: 0 }).meets(Register, 2, Fate::LOST_REPLY);
+    let world = play(script);
+    assert_eq!(world.journal.heard(Register), [201, 0, 403]);
+    assert_eq!(world.journal.deaths(), 0);
 }

@@ -126,7 +126,7 @@ fn a_commit_that_cannot_be_written_is_written_later_with_the_same_receipt() {
 }
 
 #[test]
-fn a_key_that_a_restarted_control_plane_expects_no_more_is_discarded() {
+fn a_key_that_a_restarted_control_plane_expects_no_more_is_put_aside() {
     let script = rotating().meets(Rotate, 1, Fate::LOST_REQUEST).at(100, RestartPlane);
     let world = play(script);
     assert_eq!(world.journal.heard(Rotate), [0, 409]);
@@ -136,7 +136,7 @@ fn a_key_that_a_restarted_control_plane_expects_no_more_is_discarded() {
 
 /// Found by a drawn world: the refused key stayed on disk for good.
 #[test]
-fn a_refused_key_that_cannot_be_removed_is_removed_later() {
+fn a_key_that_cannot_be_put_aside_is_put_aside_later() {
     let script = rotating()
         .meets(Rotate, 1, Fate::LOST_REQUEST)
         .at(100, RestartPlane)
@@ -149,7 +149,7 @@ fn a_refused_key_that_cannot_be_removed_is_removed_later() {
 }
 
 #[test]
-fn a_refused_key_that_cannot_be_removed_is_not_offered_again() {
+fn a_key_that_cannot_be_put_aside_is_offered_again_as_it_is() {
     let script = rotating()
         .meets(Rotate, 1, Fate::LOST_REQUEST)
         .at(100, RestartPlane)
@@ -158,17 +158,19 @@ fn a_refused_key_that_cannot_be_removed_is_not_offered_again() {
     let mut world = play(script);
     assert_eq!(world.journal.heard(Rotate), [0, 409, 200]);
     let staged = writes(&world, "rotation_pending_key");
-    assert_eq!(staged, 4, "two keys, one discarded and one committed");
+    assert_eq!(staged, 2, "one key, staged once and committed");
     assert_rotated_once(&mut world);
 }
 
-/// The one fault that voids "the current key is on disk": the next rotation mends it.
 #[test]
-fn a_late_offer_of_a_discarded_key_is_overtaken_by_the_next_rotation() {
+fn a_late_offer_of_a_key_that_was_put_aside_finds_it_on_disk_and_the_next_rotation_agrees() {
     let script =
         rotating().meets(Rotate, 1, Fate::late(155_000)).at(100, RestartPlane).at(243, AskRotation);
+    let late = play_until(script.clone(), 250);
+    assert_eq!(late.journal.served(Rotate), [409, 200]);
+    assert_ne!(late.nodes[0].disk.shelved, None, "the key in force is kept");
     let mut world = play(script);
     assert_eq!(world.journal.served(Rotate), [409, 200, 200]);
-    assert_eq!(world.counter("key_rotate_count"), 2);
-    assert_eq!(kept_receipt(&world).unwrap().rotation_id, "e2e-rotation-0002");
+    assert_rotated_once(&mut world);
+    assert_eq!(world.nodes[0].disk.shelved, None);
 }

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 pub use caller::{Caller, Door, Peer};
 pub use exit::Exit;
-pub use gathered::{Gathered, TokenFile, TokenSources, Unprepared};
+pub use gathered::{Gathered, TokenFile, TokenSource, TokenSources, Unprepared, Wanted};
 pub use kept::{Change, Content, Folder, FoundContent, FoundFile, StateFile};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
 pub use runs::{Captured, Cause, Ending, Run};
@@ -27,7 +27,10 @@ use super::notice::Notice;
 use crate::{
     backoff::Jitter,
     ids::{CallId, ExecutionId},
-    wire::http::{Request, Response},
+    wire::{
+        grammar::PublicKey,
+        http::{Request, Response},
+    },
 };
 
 /// A fact for the agent.
@@ -45,6 +48,8 @@ pub enum Input {
     Answered { call: CallId, answer: Answer, jitter: Jitter },
     /// A run by [`Effect::Run`] ended.
     Finished { execution: ExecutionId, ending: Ending },
+    /// The tunnel device took a key, or why it did not.
+    Installed { key: PublicKey, outcome: Result<(), String> },
     /// A co-located program asks.
     Asked { call: CallId, caller: Caller, request: Request },
     /// The stream of a watcher has ended.
@@ -72,6 +77,8 @@ pub enum Effect {
     Run { execution: ExecutionId, run: Run },
     /// End a run before its time; it is still answered by [`Input::Finished`].
     Cancel { execution: ExecutionId },
+    /// Let the tunnel device use the private key with this public half; answered by [`Input::Installed`].
+    Install { key: PublicKey },
     /// Answer [`Input::Asked`].
     Reply { call: CallId, response: Response },
     /// Move the event streams, one of which may answer [`Input::Asked`].

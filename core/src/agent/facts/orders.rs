@@ -7,7 +7,8 @@ use crate::{
     backoff::Jitter,
     wire::{
         grammar::PublicKey,
-        identity::{Files, Identity, IdentityFile},
+        identity::{Files, Flaw, Identity, IdentityFile, TokenDigest},
+        timestamp::Timestamp,
     },
 };
 
@@ -26,7 +27,7 @@ pub enum StagedFile {
     #[default]
     Missing,
     /// Unreadable as a key. It is written whole before any request, so no request was made with it.
-    Broken,
+    Broken(Flaw),
     /// The public half of the staged key.
     Key(PublicKey),
 }
@@ -35,19 +36,27 @@ pub enum StagedFile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Move identity files that make no identity out of the way, into a folder beside them.
-    SetAside,
-    /// Generate the private key and write `private_key`.
-    MakeKey,
+    SetAside { at: Timestamp },
+    /// Move the files of a sound identity into a folder beside the data directory, to be put back by
+    /// [`Order::Restore`] or by the next start, unless [`Order::Persist`] comes first.
+    Retire { at: Timestamp },
+    /// Put back what [`Order::Retire`] moved, the record last.
+    Restore,
+    /// Generate the private key and write `private_key`; remains that are in the way are moved aside.
+    MakeKey { at: Timestamp },
     /// Write `node_secret_key`, `signing_public_key`, then `identity.json`, which says that all are complete.
     Persist(Box<Identity>),
-    /// Remove the token file.
-    ForgetToken,
-    /// Generate a private key and write `rotation_pending_key`.
+    /// Remove the token file while it holds this token.
+    ForgetToken(TokenDigest),
+    /// Write `rotation_pending_key`: what stands there already, else the key that was put aside, else a new one.
     Stage,
-    /// Put the staged key in the place of `private_key`, write `identity.json`, remove `rotation_pending_key`.
+    /// Put the staged key in the place of `private_key`, write `identity.json`, remove `rotation_pending_key` and what
+    /// was put aside before.
     Commit(Box<IdentityFile>),
     /// Remove `rotation_pending_key`.
     Discard,
+    /// Put `rotation_pending_key` aside as `rotation_discarded_key`.
+    Shelve,
 }
 
 /// How an [`Order`] ended.
@@ -61,6 +70,10 @@ pub enum Stored {
     Staged(PublicKey),
     /// After [`Order::Commit`].
     Committed,
+    /// After [`Order::Retire`].
+    Retired { folder: String },
+    /// After [`Order::Restore`]; what of a rotation came back.
+    Restored(StagedFile),
     /// After an order whose success needs no word.
     Done,
     /// The disk refused; the text tells the path and the cause.
@@ -71,24 +84,30 @@ pub enum Stored {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderKind {
     SetAside,
+    Retire,
+    Restore,
     MakeKey,
     Persist,
     ForgetToken,
     Stage,
     Commit,
     Discard,
+    Shelve,
 }
 
 impl Order {
     pub const fn kind(&self) -> OrderKind {
         match self {
-            Self::SetAside => OrderKind::SetAside,
-            Self::MakeKey => OrderKind::MakeKey,
+            Self::SetAside { .. } => OrderKind::SetAside,
+            Self::Retire { .. } => OrderKind::Retire,
+            Self::Restore => OrderKind::Restore,
+            Self::MakeKey { .. } => OrderKind::MakeKey,
             Self::Persist(_) => OrderKind::Persist,
-            Self::ForgetToken => OrderKind::ForgetToken,
+            Self::ForgetToken(_) => OrderKind::ForgetToken,
             Self::Stage => OrderKind::Stage,
             Self::Commit(_) => OrderKind::Commit,
             Self::Discard => OrderKind::Discard,
+            Self::Shelve => OrderKind::Shelve,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, format};
 
-use super::{Admission, Effect, Registration};
+use super::{Admission, Effect, Registration, Tried};
 use crate::{
     agent::{facts::Order, notice::Notice},
     step::Step,
@@ -14,15 +14,14 @@ pub(super) fn persist(admission: Box<Admission>, failures: u32) -> Step<Registra
     Step::to(Registration::Persisting { admission, failures, due: None }).emit(Effect::Store(order))
 }
 
-pub(super) fn persisted(
-    Admission { identity, token_in_file }: Admission,
-) -> Step<Registration, Effect> {
+pub(super) fn persisted(Admission { identity }: Admission) -> Step<Registration, Effect> {
+    let spent = identity.file.spent_token.clone();
     let told = Notice::info(format!(
         "registered as {} with mesh address {}",
         identity.node, identity.file.mesh_ip
     ));
-    Step::to(Registration::Done)
-        .emit_all(token_in_file.then_some(Effect::Store(Order::ForgetToken)))
+    Step::to(Registration::Done(Tried::default()))
+        .emit_all((!spent.is_none()).then_some(Effect::Store(Order::ForgetToken(spent))))
         .emit(Effect::Tell(told))
         .emit(Effect::Arm(Box::new(identity)))
 }

@@ -1,12 +1,15 @@
 //! The tries of one logical registration.
 
-use alloc::{boxed::Box, format};
+use alloc::{boxed::Box, format, string::ToString};
 use core::time::Duration;
 
-use super::{Admission, Attempt, BACKOFF, Draft, Effect, Registration, admission::persist, over};
+use super::{
+    Admission, Attempt, BACKOFF, Before, Draft, Effect, Registration, admission::persist,
+    aside::restore, over,
+};
 use crate::{
     agent::{
-        facts::Exit,
+        facts::{Exit, TokenSource},
         notice::Notice,
         verdict::{Registered, Trouble},
     },
@@ -15,7 +18,8 @@ use crate::{
     time::Now,
     wire::{
         grammar::PublicKey,
-        identity::{Identity, Unusable},
+        identity::{Identity, TokenDigest, Unusable},
+        problem::Code,
         register::RegisterRequest,
     },
 };
@@ -29,8 +33,8 @@ pub(super) fn begin(draft: Draft, public_key: PublicKey, now: Now) -> Step<Regis
         public_key,
         requested_resource_id: draft.requested_resource_id,
     };
-    let token_in_file = draft.token_in_file;
-    post(Box::new(Attempt { request, token_in_file, begun: now.mono, failures: 0 }))
+    let (source, before) = (draft.source, draft.before);
+    post(Box::new(Attempt { request, source, before, begun: now.mono, failures: 0 }))
 }
 
 pub(super) fn post(attempt: Box<Attempt>) -> Step<Registration, Effect> {
@@ -53,21 +57,84 @@ pub(super) fn answered(
     match verdict {
         Registered::Accepted(answer) => match Identity::registered(answer) {
             Ok(identity) => {
-                let token_in_file = attempt.token_in_file;
-                persist(Box::new(Admission { identity, token_in_file }), 0)
+                persist(Box::new(Admission { identity: marked(identity, &attempt) }), 0)
             }
-            Err(reason) => over(Exit::Unusable { reason }),
+            Err(reason) => stop(*attempt, Some(Spent::Unusable), Exit::Unusable { reason }),
         },
         Registered::Retry(trouble) => wait(attempt, trouble, window),
-        Registered::Stop { status, code, reason } => over(Exit::Refused { status, code, reason }),
-        Registered::Unusable => over(Exit::Unusable { reason: Unusable::Json }),
+        Registered::Stop { status, code, reason } => {
+            let spent = match &code {
+                Some(Code::TokenConsumed) => Some(Spent::Consumed),
+                Some(Code::NonceCollision) => Some(Spent::AnswerLost),
+                Some(_) | None => None,
+            };
+            stop(*attempt, spent, Exit::Refused { status, code, reason })
+        }
+        Registered::Unusable => {
+            stop(*attempt, Some(Spent::Unusable), Exit::Unusable { reason: Unusable::Json })
+        }
     }
+}
+
+/// A token that came out of its file is marked as spent, so that the file goes even behind a crash.
+fn marked(mut identity: Identity, attempt: &Attempt) -> Identity {
+    if attempt.source == TokenSource::File {
+        identity.file.spent_token = TokenDigest::of(&attempt.request.bootstrap_token);
+    }
+    identity
+}
+
+/// Why a token is of no more use.
+enum Spent {
+    Consumed,
+    AnswerLost,
+    Unusable,
+}
+
+/// Ends an attempt for good, and the process, unless there is a former identity to go back to.
+fn stop(attempt: Attempt, spent: Option<Spent>, exit: Exit) -> Step<Registration, Effect> {
+    let advice = spent.map(|spent| Effect::Tell(advice(&spent, &attempt)));
+    match attempt.before {
+        Before::Refused(tried) => {
+            let token = TokenDigest::of(&attempt.request.bootstrap_token);
+            restore(tried.with(token), &exit.to_string()).emit_all(advice)
+        }
+        Before::Nothing | Before::Remains | Before::Corrupt(_) => {
+            Step::to(Registration::Over).emit_all(advice).emit(Effect::Exit(exit))
+        }
+    }
+}
+
+fn advice(spent: &Spent, attempt: &Attempt) -> Notice {
+    let why = match (spent, &attempt.before) {
+        (Spent::Consumed, Before::Remains) => {
+            "an earlier registration of this node was accepted before its identity was on disk (private_key is there \
+             without identity.json), so the bootstrap token is used up"
+        }
+        (Spent::Consumed, Before::Nothing | Before::Corrupt(_) | Before::Refused(_)) => {
+            "the bootstrap token is used up, perhaps by an earlier registration of this node whose identity never \
+             came to the disk"
+        }
+        (Spent::AnswerLost, _) => {
+            "an earlier try of this process was accepted and its answer lost, so the bootstrap token is used up"
+        }
+        (Spent::Unusable, _) => {
+            "the registration was accepted, so the bootstrap token is used up, and yet there is no identity"
+        }
+    };
+    Notice::error(format!("{why}: ask for a new one and put it into {}", attempt.source))
 }
 
 fn wait(mut attempt: Box<Attempt>, trouble: Trouble, window: Window) -> Step<Registration, Effect> {
     attempt.failures += 1;
     let elapsed = window.now.mono.since(attempt.begun);
-    let left = window.window.saturating_sub(elapsed);
+    let left = match &attempt.before {
+        // There is an identity to go back to, but only a refusal leads there.
+        Before::Refused(_) => Duration::MAX,
+        Before::Nothing | Before::Remains | Before::Corrupt(_) => {
+            window.window.saturating_sub(elapsed)
+        }
+    };
     let asked =
         trouble.retry_after.map(|asked| asked.max(BACKOFF.base)).filter(|asked| *asked < left);
     let wait = asked.unwrap_or_else(|| BACKOFF.wait(attempt.failures, window.jitter));

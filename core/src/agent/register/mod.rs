@@ -13,15 +13,28 @@
 //! | waiting | ticked | posting | same nonce, same key |
 //! | persisting | persisted | done | forget the token file if the token came from it, arm |
 //! | persisting | failed | persisting, later | the answer is held; the token is spent |
+//! | done | refused | gathering | an identity that is not admitted any more |
+//! | gathering, refused | gathered, complete | retiring | pause; a token that was refused before is not tried |
+//! | gathering, refused | gathered, something lacking | done | |
+//! | retiring | retired | making a key | |
+//! | retiring, making a key | failed | restoring | |
+//! | posting, refused | stop, unusable | restoring | no exit, and no end of the window |
+//! | restoring | restored | done | arm the former identity again |
+//! | restoring | failed | restoring, later | |
 //!
 //! One nonce serves all attempts and is never persisted. Specification: "Registration outcome handling", "Errors"
 //! and "Limits" of the node agent.
 
 mod admission;
+mod aside;
 mod attempt;
 mod draft;
+mod parts;
 mod start;
 mod turn;
+
+pub use aside::{TRIED_MAX, Tried};
+pub use parts::{Admission, Attempt, Before, Draft};
 
 use alloc::{boxed::Box, string::String};
 use core::time::Duration;
@@ -33,13 +46,10 @@ use super::{
 };
 use crate::{
     backoff::{Backoff, Jitter},
-    secret::Secret,
     step::Step,
-    time::Mono,
+    time::{Mono, Now, Wall},
     wire::{
-        grammar::{PublicKey, Uuid},
-        identity::{Corrupt, Identity},
-        register::RegisterRequest,
+        grammar::PublicKey, identity::Identity, register::RegisterRequest, timestamp::Timestamp,
     },
 };
 
@@ -58,10 +68,8 @@ pub const TOKEN_MAX: usize = 512;
 pub enum Registration {
     #[default]
     Fresh,
-    Gathering {
-        /// Why the files that are there make no identity.
-        corrupt: Option<Corrupt>,
-    },
+    Gathering(Before),
+    Retiring(Box<Draft>),
     MakingKey(Box<Draft>),
     Posting(Box<Attempt>),
     Waiting {
@@ -73,38 +81,13 @@ pub enum Registration {
         failures: u32,
         due: Option<Mono>,
     },
-    Done,
+    Restoring {
+        tried: Tried,
+        failures: u32,
+        due: Option<Mono>,
+    },
+    Done(Tried),
     Over,
-}
-
-/// A registration that lacks only its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Draft {
-    pub project_id: String,
-    pub resource_handle: String,
-    pub requested_resource_id: Option<String>,
-    pub bootstrap_token: Secret<String>,
-    /// The token came from its file, which goes once it is spent.
-    pub token_in_file: bool,
-    pub nonce: Uuid,
-}
-
-/// One logical registration, over all its tries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    pub request: RegisterRequest,
-    /// As in [`Draft`].
-    pub token_in_file: bool,
-    pub begun: Mono,
-    pub failures: u32,
-}
-
-/// What an accepted registration leaves to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Admission {
-    pub identity: Identity,
-    /// As in [`Draft`].
-    pub token_in_file: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,10 +96,28 @@ pub enum Input {
     Gathered(Box<Gathered>),
     KeyMade(PublicKey),
     KeyFailed(String),
-    Answered { verdict: Box<Registered>, jitter: Jitter },
+    Answered {
+        verdict: Box<Registered>,
+        jitter: Jitter,
+    },
     Persisted,
-    PersistFailed { reason: String, jitter: Jitter },
+    PersistFailed {
+        reason: String,
+        jitter: Jitter,
+    },
+    /// The identity is not admitted, and has not been for long.
+    Refused,
+    Aside(Aside),
     Ticked,
+}
+
+/// What became of a refused identity's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Aside {
+    Retired { folder: String },
+    RetireFailed { reason: String },
+    Restored,
+    RestoreFailed { reason: String, jitter: Jitter },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,10 +127,19 @@ pub enum Effect {
     Post(RegisterRequest),
     /// This node is registered: begin the work.
     Arm(Box<Identity>),
+    /// Let the other work rest: its identity makes room.
+    Pause,
+    /// Go on with the identity that made room.
+    Rearm,
     Tell(Notice),
     Exit(Exit),
 }
 
 fn over(exit: Exit) -> Step<Registration, Effect> {
     Step::to(Registration::Over).emit(Effect::Exit(exit))
+}
+
+/// The second in which a folder is made, for its name.
+fn second(now: Now) -> Timestamp {
+    Timestamp::from(Wall::from_origin(Duration::from_secs(now.wall.since_origin().as_secs())))
 }

@@ -2,58 +2,88 @@
 
 use alloc::{boxed::Box, format};
 
-use super::{Draft, Effect, Registration, draft::draft, over};
+use super::{Before, Draft, Effect, Registration, Tried, aside, draft::draft, over, second};
 use crate::{
     agent::{
-        facts::{Exit, Gathered, Memory, Order, StagedFile},
+        facts::{Exit, Gathered, Memory, Order, StagedFile, Unprepared},
         notice::Notice,
     },
     step::Step,
-    wire::identity::{Corrupt, Identity},
+    time::Now,
+    wire::identity::{Corrupt, Identity, KeyFile},
 };
 
 pub(super) fn restart(memory: &Memory) -> Step<Registration, Effect> {
     let loaded = Identity::load(&memory.files);
-    let gathering = Step::to(Registration::Gathering { corrupt: None });
+    let stale = (memory.staged != StagedFile::Missing).then_some(Effect::Store(Order::Discard));
     match loaded {
-        Ok(Some(identity)) => Step::to(Registration::Done).emit(Effect::Arm(Box::new(identity))),
-        Ok(None) if memory.staged == StagedFile::Missing => gathering.emit(Effect::Gather),
-        Ok(None) => gathering.emit(Effect::Store(Order::Discard)).emit(Effect::Gather),
+        Ok(Some(identity)) => loaded_whole(identity),
+        Ok(None) if memory.files.private_key == KeyFile::Missing => {
+            Step::to(Registration::Gathering(Before::Nothing))
+                .emit_all(stale)
+                .emit(Effect::Gather)
+        }
+        Ok(None) => Step::to(Registration::Gathering(Before::Remains))
+            .emit(Effect::Tell(Notice::warn(
+                "private_key is there without identity.json: an earlier registration did not come to its end, and if \
+                 it was accepted its bootstrap token is used up",
+            )))
+            .emit_all(stale)
+            .emit(Effect::Gather),
         // What a person may still mend is moved aside only once a fresh registration is possible.
         Err(corrupt) => {
-            Step::to(Registration::Gathering { corrupt: Some(corrupt) }).emit(Effect::Gather)
+            Step::to(Registration::Gathering(Before::Corrupt(corrupt))).emit(Effect::Gather)
         }
     }
+}
+
+/// A token file that a crash left behind is removed now.
+fn loaded_whole(identity: Identity) -> Step<Registration, Effect> {
+    let spent = identity.file.spent_token.clone();
+    let forget = (!spent.is_none()).then_some(Effect::Store(Order::ForgetToken(spent)));
+    Step::to(Registration::Done(Tried::default()))
+        .emit_all(forget)
+        .emit(Effect::Arm(Box::new(identity)))
 }
 
 pub(super) fn gathered_all(
     gathered: Gathered,
-    corrupt: Option<Corrupt>,
+    before: Before,
+    now: Now,
 ) -> Step<Registration, Effect> {
-    match (draft(gathered), corrupt) {
-        (Ok(draft), None) => make_key(draft, []),
-        (Ok(draft), Some(corrupt)) => {
+    match (draft(gathered, before.clone()), before) {
+        (Ok(draft), Before::Refused(tried)) => aside::retire(draft, tried, now),
+        (Ok(draft), Before::Corrupt(corrupt)) => {
             let told = Notice::warn(format!(
                 "the identity on disk is corrupt ({corrupt}); its files are moved into a folder corrupt-<time> beside \
                  them, and this node registers afresh"
             ));
-            make_key(draft, [Effect::Tell(told), Effect::Store(Order::SetAside)])
+            let aside = Effect::Store(Order::SetAside { at: second(now) });
+            make_key(draft, now, [Effect::Tell(told), aside])
         }
-        (Err(lacking), None) => over(Exit::Unprepared(lacking)),
-        (Err(lacking), Some(corrupt)) => {
-            let told = Notice::error(format!(
-                "the identity on disk is corrupt ({corrupt}) and left as it is: mend it, or bring what a fresh \
-                 registration needs"
-            ));
-            Step::to(Registration::Over)
-                .emit(Effect::Tell(told))
-                .emit(Effect::Exit(Exit::Unprepared(lacking)))
-        }
+        (Ok(draft), Before::Nothing | Before::Remains) => make_key(draft, now, []),
+        (Err(lacking), Before::Refused(tried)) => aside::unprepared(&lacking, tried),
+        (Err(lacking), Before::Corrupt(corrupt)) => left_corrupt(lacking, &corrupt),
+        (Err(lacking), Before::Nothing | Before::Remains) => over(Exit::Unprepared(lacking)),
     }
 }
 
-fn make_key(draft: Draft, before: impl IntoIterator<Item = Effect>) -> Step<Registration, Effect> {
+fn left_corrupt(lacking: Unprepared, corrupt: &Corrupt) -> Step<Registration, Effect> {
+    let told = Notice::error(format!(
+        "the identity on disk is corrupt ({corrupt}) and left as it is: mend it, or bring what a fresh registration \
+         needs"
+    ));
+    Step::to(Registration::Over)
+        .emit(Effect::Tell(told))
+        .emit(Effect::Exit(Exit::Unprepared(lacking)))
+}
+
+pub(super) fn make_key(
+    draft: Draft,
+    now: Now,
+    before: impl IntoIterator<Item = Effect>,
+) -> Step<Registration, Effect> {
     Step::to(Registration::MakingKey(Box::new(draft)))
         .emit_all(before)
-        .emit(Effect::Store(Order::MakeKey))
+        .emit(Effect::Store(Order::MakeKey { at: second(now) }))
 }

@@ -1,11 +1,12 @@
 //! The table of the registration.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::time::Duration;
 
 use super::{
-    BACKOFF, Effect, Input, Registration,
+    BACKOFF, Before, Draft, Effect, Input, Registration,
     admission::{persist, persisted, unpersisted},
+    aside::{aside, restore, restore_again},
     attempt::{Window, answered, begin, post},
     over,
     start::{gathered_all, restart},
@@ -22,13 +23,15 @@ impl Registration {
     pub fn step(self, window: Duration, now: Now, input: Input) -> Step<Self, Effect> {
         match (self, input) {
             (Self::Fresh, Input::Restarted(memory)) => restart(&memory),
-            (Self::Gathering { corrupt }, Input::Gathered(gathered)) => {
-                gathered_all(*gathered, corrupt)
+            (Self::Gathering(before), Input::Gathered(gathered)) => {
+                gathered_all(*gathered, before, now)
             }
+            (Self::Done(tried), Input::Refused) => {
+                Step::to(Self::Gathering(Before::Refused(tried))).emit(Effect::Gather)
+            }
+            (state, Input::Aside(done)) => aside(state, done, now),
             (Self::MakingKey(draft), Input::KeyMade(key)) => begin(*draft, key, now),
-            (Self::Gathering { .. } | Self::MakingKey(_), Input::KeyFailed(reason)) => {
-                over(Exit::Unprepared(Unprepared::Key(reason)))
-            }
+            (Self::MakingKey(draft), Input::KeyFailed(reason)) => unmade(&draft, reason),
             (Self::Posting(attempt), Input::Answered { verdict, jitter }) => {
                 answered(attempt, *verdict, Window { window, now, jitter })
             }
@@ -48,6 +51,11 @@ impl Registration {
             {
                 persist(admission, failures)
             }
+            (Self::Restoring { tried, failures, due: Some(due) }, Input::Ticked)
+                if due <= now.mono =>
+            {
+                restore_again(tried, failures)
+            }
             (
                 state,
                 Input::Restarted(_)
@@ -57,6 +65,7 @@ impl Registration {
                 | Input::Answered { .. }
                 | Input::Persisted
                 | Input::PersistFailed { .. }
+                | Input::Refused
                 | Input::Ticked,
             ) => Step::to(state),
         }
@@ -66,12 +75,13 @@ impl Registration {
     pub const fn wakeup(&self) -> Option<Mono> {
         match self {
             Self::Waiting { due, .. } => Some(*due),
-            Self::Persisting { due, .. } => *due,
+            Self::Persisting { due, .. } | Self::Restoring { due, .. } => *due,
             Self::Fresh
-            | Self::Gathering { .. }
+            | Self::Gathering(_)
+            | Self::Retiring(_)
             | Self::MakingKey(_)
             | Self::Posting(_)
-            | Self::Done
+            | Self::Done(_)
             | Self::Over => None,
         }
     }
@@ -83,10 +93,12 @@ impl Registration {
                 Some(&attempt.request.bootstrap_token)
             }
             Self::Fresh
-            | Self::Gathering { .. }
+            | Self::Gathering(_)
+            | Self::Retiring(_)
             | Self::MakingKey(_)
             | Self::Persisting { .. }
-            | Self::Done
+            | Self::Restoring { .. }
+            | Self::Done(_)
             | Self::Over => None,
         }
     }
@@ -94,5 +106,14 @@ impl Registration {
     /// Whether an answer or a write is awaited whose loss would waste the token.
     pub const fn is_undecided(&self) -> bool {
         matches!(self, Self::Posting(_) | Self::Persisting { .. })
+    }
+}
+
+/// No key, no registration.
+fn unmade(draft: &Draft, reason: String) -> Step<Registration, Effect> {
+    let lacking = Unprepared::Key(reason);
+    match &draft.before {
+        Before::Refused(tried) => restore(tried.clone(), &lacking.to_string()),
+        Before::Nothing | Before::Remains | Before::Corrupt(_) => over(Exit::Unprepared(lacking)),
     }
 }

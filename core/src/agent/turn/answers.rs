@@ -24,6 +24,11 @@ impl Turn<'_> {
             Stored::Persisted => self.registration(register::Input::Persisted),
             Stored::Staged(key) => self.rotation(rotation::Input::Staged(key)),
             Stored::Committed => self.rotation(rotation::Input::Committed),
+            Stored::Retired { folder } => self.aside(register::Aside::Retired { folder }),
+            Stored::Restored(staged) => {
+                self.agent.staged = staged;
+                self.aside(register::Aside::Restored);
+            }
             Stored::Done => {}
             Stored::Failed { order, jitter, reason } => self.store_failed(order, jitter, reason),
         }
@@ -38,11 +43,24 @@ impl Turn<'_> {
             OrderKind::Stage => self.rotation(rotation::Input::StageFailed { reason, jitter }),
             OrderKind::Commit => self.rotation(rotation::Input::CommitFailed { reason, jitter }),
             OrderKind::Discard => self.rotation(rotation::Input::DiscardFailed { reason }),
-            OrderKind::SetAside | OrderKind::ForgetToken => {
-                let text = format!("{order:?} failed, the work goes on: {reason}");
-                self.effects.push(Effect::Tell(Notice::warn(text)));
-            }
+            OrderKind::Shelve => self.rotation(rotation::Input::ShelveFailed { reason }),
+            OrderKind::Retire => self.aside(register::Aside::RetireFailed { reason }),
+            OrderKind::Restore => self.aside(register::Aside::RestoreFailed { reason, jitter }),
+            OrderKind::SetAside => self.warn(format!(
+                "the files of the corrupt identity cannot be moved aside: {reason}"
+            )),
+            OrderKind::ForgetToken => self.warn(format!(
+                "the bootstrap token file stays although its token is used up: {reason}; remove it by hand"
+            )),
         }
+    }
+
+    fn aside(&mut self, aside: register::Aside) {
+        self.registration(register::Input::Aside(aside));
+    }
+
+    fn warn(&mut self, text: String) {
+        self.effects.push(Effect::Tell(Notice::warn(text)));
     }
 
     /// Nothing that is told of an answer holds a secret, whatever the answer holds.

@@ -6,13 +6,13 @@ use core::mem;
 use super::Turn;
 use crate::{
     agent::{
-        execution,
+        device, execution,
         facts::{Effect, Exit, Order, Purpose, StagedFile},
         heartbeat,
         life::{Life, Question},
         network::Network,
         pull, register, reports, rotation,
-        standing::Standing,
+        standing::{self, Standing},
         sync,
     },
     time::Mono,
@@ -43,7 +43,12 @@ impl Turn<'_> {
                 register::Effect::Post(request) => {
                     self.send(Question::Register, &Call::Register, json::encode(&request), None);
                 }
-                register::Effect::Arm(identity) => self.arm(*identity),
+                register::Effect::Arm(identity) => {
+                    self.agent.standing = Standing::default();
+                    self.arm(*identity);
+                }
+                register::Effect::Pause => self.pause(),
+                register::Effect::Rearm => self.rearm(),
                 register::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
                 register::Effect::Exit(exit) => self.exit(exit),
             }
@@ -89,8 +94,8 @@ impl Turn<'_> {
                 heartbeat::Effect::RotateKeys => {
                     self.rotation(rotation::Input::Signalled(rotation::Source::Heartbeat));
                 }
-                heartbeat::Effect::Admitted => self.agent.standing = Standing::Admitted,
-                heartbeat::Effect::Unauthorized => self.unauthorized(),
+                heartbeat::Effect::Admitted => self.standing(standing::Input::Admitted),
+                heartbeat::Effect::Unauthorized => self.standing(standing::Input::Unauthorized),
                 heartbeat::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }
         }
@@ -118,8 +123,8 @@ impl Turn<'_> {
                     self.send(Question::Pull, &call, Vec::new(), None);
                 }
                 pull::Effect::Pulled { asked, pulled } => self.pulled(asked, *pulled),
-                pull::Effect::Admitted => self.agent.standing = Standing::Admitted,
-                pull::Effect::Unauthorized => self.unauthorized(),
+                pull::Effect::Admitted => self.standing(standing::Input::Admitted),
+                pull::Effect::Unauthorized => self.standing(standing::Input::Unauthorized),
                 pull::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }
         }
@@ -144,8 +149,21 @@ impl Turn<'_> {
                 rotation::Effect::Post(key) => self.post_key(key),
                 rotation::Effect::Commit(receipt) => self.commit(receipt),
                 rotation::Effect::Discard => self.effects.push(Effect::Store(Order::Discard)),
-                rotation::Effect::Reconcile => self.pull(pull::Input::Triggered),
+                rotation::Effect::Shelve => self.effects.push(Effect::Store(Order::Shelve)),
+                rotation::Effect::Install(key) => self.device(device::Input::Committed(key)),
                 rotation::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
+            }
+        }
+    }
+
+    pub(super) fn device(&mut self, input: device::Input) {
+        let step = self.agent.device.step(self.now, input);
+        self.agent.device = step.state;
+        for effect in step.effects {
+            match effect {
+                device::Effect::Install(key) => self.effects.push(Effect::Install { key }),
+                device::Effect::Reconcile => self.pull(pull::Input::Triggered),
+                device::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }
         }
     }
@@ -182,9 +200,5 @@ impl Turn<'_> {
                 execution::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }
         }
-    }
-
-    pub(super) fn unauthorized(&mut self) {
-        self.agent.standing = self.agent.standing.refused(self.now.mono);
     }
 }

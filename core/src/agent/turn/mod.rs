@@ -3,21 +3,26 @@
 mod answers;
 mod local;
 mod machines;
+mod rejoin;
 mod reporting;
 mod secret_reads;
 mod watchers;
 
-use alloc::{boxed::Box, string::ToString, vec::Vec};
+use alloc::{
+    boxed::Box,
+    string::{String, ToString},
+    vec::Vec,
+};
 use core::{mem, time::Duration};
 
 use super::{
-    Agent, DRAIN_MAX, Effect, Exit, Input, Life, Memory, Question, Settings, execution, heartbeat,
-    post, pull, register, reports, rotation, secrets, sync, watch,
+    Agent, DRAIN_MAX, Effect, Exit, Input, Life, Memory, Question, Settings, device, execution,
+    heartbeat, post, pull, register, reports, rotation, secrets, sync, watch,
 };
 use crate::{
     step::Step,
     time::Now,
-    wire::{call::Call, http::Request},
+    wire::{call::Call, grammar::PublicKey, http::Request},
 };
 
 pub(super) struct Turn<'s> {
@@ -40,6 +45,7 @@ impl<'s> Turn<'s> {
             Input::Kept { file, outcome } => self.reports(reports::Input::Kept { file, outcome }),
             Input::Answered { call, answer, jitter } => self.answered(call, answer, jitter),
             Input::Finished { execution, ending } => self.finished(execution, ending),
+            Input::Installed { key, outcome } => self.installed(key, outcome),
             Input::Asked { call, caller, request } => self.asked(call, &caller, &request),
             Input::Left(watcher) => self.watch(watch::Input::Left(watcher)),
             Input::Broke(door) => self.broke(door),
@@ -87,17 +93,25 @@ impl<'s> Turn<'s> {
         }
     }
 
+    fn installed(&mut self, key: PublicKey, outcome: Result<(), String>) {
+        self.device(match outcome {
+            Ok(()) => device::Input::Installed(key),
+            Err(reason) => device::Input::Failed { key, reason },
+        });
+    }
+
     fn ticked(&mut self) {
         self.registration(register::Input::Ticked);
         self.heartbeat(heartbeat::Input::Ticked);
         self.pull(pull::Input::Ticked);
         self.rotation(rotation::Input::Ticked);
+        self.device(device::Input::Ticked);
         self.dispatch(execution::Input::Ticked);
         self.secrets(secrets::Input::Ticked);
         self.sync(sync::Input::Ticked);
     }
 
-    pub(super) fn node(&self) -> alloc::string::String {
+    pub(super) fn node(&self) -> String {
         self.agent.identity.as_ref().map(|identity| identity.node.to_string()).unwrap_or_default()
     }
 

@@ -1,0 +1,4 @@
+//! Small worlds explored whole: every state that real machines, a disk and a network can come to within named bounds.
+
+mod rotation;
+mod search;
