@@ -4,12 +4,13 @@ use meshward_core::{
     agent::{
         Answer, Caller, Door, Effect, Failure, Input, Lost, StagedFile,
         post::answer_max,
-        secrets::{FETCH_MAX, FLYING_MAX, QUEUED_FOR_MAX, QUEUED_MAX},
+        secrets::{self, FETCH_MAX, FLYING_MAX, QUEUED_FOR_MAX, QUEUED_MAX, Secrets, Wish},
+        verdict::secret::{Fetched, Withheld},
     },
     ids::CallId,
     wire::{
         call::Call,
-        grammar::NodeSecretKey,
+        grammar::{NodeSecretKey, SecretKey},
         http::{Body, Headers, Method, Request, Response},
         secret::{ENVELOPE_MAX, seal},
     },
@@ -277,4 +278,25 @@ fn a_fetch_is_bounded_in_time_and_size() {
     assert!(
         answer_max(&beat) < answer_max(&Call::Secret { node: String::new(), key: String::new() })
     );
+}
+
+#[test]
+fn a_node_that_loses_its_identity_refuses_all_reads_and_ignores_their_late_answers() {
+    let wish = |asker: u64| Wish {
+        asker: CallId(asker),
+        key: SecretKey::parse("db").expect("a key"),
+        version: None,
+    };
+    let most = FLYING_MAX as u64 + 2;
+    let mut secrets = Secrets::default();
+    for asker in 1..=most {
+        secrets = secrets.step(at(seconds(0)), secrets::Input::Asked(wish(asker))).state;
+    }
+    let step = secrets.step(at(seconds(0)), secrets::Input::Quieted);
+    let refused: Vec<_> = (1..=most).map(|asker| secrets::Effect::Refuse(CallId(asker))).collect();
+    assert_eq!(step.effects, refused);
+    let fetched = Fetched::Withheld(Withheld::NotFound);
+    let late = secrets::Input::Answered { asker: CallId(1), fetched };
+    let step = step.state.step(at(seconds(0)), late);
+    assert_eq!((step.state, step.effects), (Secrets::default(), Vec::new()));
 }
