@@ -26,6 +26,8 @@ pub struct Node {
     pub ahead: i64,
     /// Calls of this life that are not answered yet.
     pub open: BTreeMap<CallId, Said>,
+    /// Those of them that were asked under an identity that has made room; their answers are nobody's.
+    pub abandoned: BTreeSet<CallId>,
     /// What programs on this machine have asked and were not answered.
     pub asked: BTreeMap<CallId, Said>,
     /// What runs, and until when.

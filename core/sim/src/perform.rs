@@ -111,6 +111,8 @@ impl World {
             Err(reason) => return failed(self.jitter(), reason),
         };
         if kind == OrderKind::Retire {
+            let node = &mut self.nodes[at];
+            node.abandoned = node.open.keys().copied().collect();
             let now = self.clock.ahead(self.nodes[at].ahead).mono;
             self.checks.retires(at, self.nodes[at].spending, now);
         }

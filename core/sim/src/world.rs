@@ -292,6 +292,7 @@ impl World {
         let node = &mut self.nodes[at];
         node.start_at = None;
         node.life += 1;
+        node.abandoned.clear();
         node.agent = Some(Agent::default());
         node.disk.recover();
         let memory = node.disk.remember();

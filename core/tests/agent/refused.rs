@@ -39,7 +39,10 @@ impl Node {
         let calls = sent(&effects).into_iter();
         self.calls.extend(calls.map(|(call, request)| (call, request.path)));
         let others = without_notices(effects).into_iter();
-        self.orders.extend(others.filter(|effect| !matches!(effect, Effect::Send { .. })));
+        // What the agent reports of itself goes on whoever it is.
+        let is_other =
+            |effect: &Effect| matches!(effect, Effect::Send { .. } | Effect::Keep { .. });
+        self.orders.extend(others.filter(|effect| !is_other(effect)));
     }
 
     fn give(&mut self, input: Input) {

@@ -81,7 +81,7 @@ fn each_flaw_is_told_from_the_others() {
         (head("Content-Length:\r\n"), Flaw::BadLength),
         (head("Content-Length: 1, 1\r\n"), Flaw::BadLength),
         (head("Content-Length: 0x1\r\n"), Flaw::BadLength),
-        (head("Content-Length: 18446744073709551613\r\n"), Flaw::BadLength),
+        (head("Content-Length: 18446744073709551612\r\n"), Flaw::BadLength),
         (head("Content-Length: 18446744073709551616\r\n"), Flaw::BadLength),
         (head("Content-Length: 1\r\ncontent-length: 1\r\n"), Flaw::RepeatedLength),
         (head("Content-Length: 1\r\nContent-Length: 2\r\n"), Flaw::RepeatedLength),
@@ -134,6 +134,9 @@ fn what_was_read_of_a_refused_head_is_told() {
     );
     assert_eq!(refused.request.headers.all("content-length").count(), 2);
     assert_eq!(refused.request.headers.first("x"), Some("y"));
+
+    let refused = bring(b"GET /a://b?c HTTP/1.1\r\nbroken\r\n\r\n", &[]).refused;
+    assert_eq!(refused.expect("no colon").request.path, "/a://b", "this is no address");
 
     let refused = bring(b"GET /a HTTP/1.1\r\nX: y\r\nbroken\r\n\r\n", &[]).refused;
     let request = refused.expect("a line without a colon is refused").request;

@@ -5,7 +5,7 @@ use alloc::{boxed::Box, format, string::String};
 use super::Turn;
 use crate::{
     agent::{
-        Notice, execution,
+        Notice, device, execution,
         facts::{Answer, Effect, Ending, OrderKind, Stored},
         heartbeat,
         life::Question,
@@ -15,6 +15,7 @@ use crate::{
     },
     backoff::Jitter,
     ids::{CallId, ExecutionId},
+    wire::grammar::PublicKey,
 };
 
 impl Turn<'_> {
@@ -104,5 +105,12 @@ impl Turn<'_> {
 
     pub(super) fn finished(&mut self, execution: ExecutionId, ending: Ending) {
         self.dispatch(execution::Input::Finished { execution, ending });
+    }
+
+    pub(super) fn installed(&mut self, key: PublicKey, outcome: Result<(), String>) {
+        self.device(match outcome {
+            Ok(()) => device::Input::Installed(key),
+            Err(reason) => device::Input::Failed { key, reason },
+        });
     }
 }

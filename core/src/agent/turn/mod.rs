@@ -22,7 +22,7 @@ use super::{
 use crate::{
     step::Step,
     time::Now,
-    wire::{call::Call, grammar::PublicKey, http::Request},
+    wire::{call::Call, http::Request},
 };
 
 pub(super) struct Turn<'s> {
@@ -91,13 +91,6 @@ impl<'s> Turn<'s> {
             self.sync(sync::Input::Quieted);
             self.watch(watch::Input::Closed);
         }
-    }
-
-    fn installed(&mut self, key: PublicKey, outcome: Result<(), String>) {
-        self.device(match outcome {
-            Ok(()) => device::Input::Installed(key),
-            Err(reason) => device::Input::Failed { key, reason },
-        });
     }
 
     fn ticked(&mut self) {
