@@ -9,6 +9,7 @@ mod counters;
 mod decode;
 mod differential;
 mod framing;
+mod local;
 mod manifest;
 mod plane;
 mod request;
@@ -23,6 +24,7 @@ pub use decode::{
 };
 pub use differential::json_differential;
 pub use framing::framing;
+pub use local::decode_local;
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
 pub use plane::{plane_http, plane_statuses};
 pub use watch::decode_watch;
@@ -35,7 +37,7 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 20] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -44,6 +46,7 @@ pub const TARGETS: [Target; 19] = [
     Target { name: "decode_heartbeat", run: decode_heartbeat },
     Target { name: "decode_ingest", run: decode_ingest },
     Target { name: "decode_integrity", run: decode_integrity },
+    Target { name: "decode_local", run: decode_local },
     Target { name: "decode_register", run: decode_register },
     Target { name: "decode_report", run: decode_report },
     Target { name: "decode_rotation", run: decode_rotation },

@@ -7,6 +7,8 @@ mod commands;
 mod config;
 mod crash;
 mod exits;
+#[cfg(feature = "fault-tests")]
+mod faults;
 mod local;
 mod metadata;
 mod node;

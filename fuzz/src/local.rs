@@ -1,0 +1,58 @@
+//! What programs on the node send, and what the disk holds of it.
+
+use meshward_core::{
+    agent::local::{BODY_MAX, CONTENT_TYPE_MAX, REPORT_BODY_MAX, body_max, read_report, route},
+    wire::{
+        grammar::ReportKey,
+        http::{Body, Headers, Method, Request},
+        kept::{KeptReport, file_key, file_name},
+        report::VALUE_MAX,
+    },
+};
+
+const METHODS: [Method; 6] =
+    [Method::Get, Method::Head, Method::Post, Method::Put, Method::Delete, Method::Other];
+
+/// The same bytes as the body of a write, the content of a kept file, a key, a header and a path.
+pub fn decode_local(bytes: &[u8]) {
+    write(bytes, None);
+    kept(bytes);
+    let Ok(text) = core::str::from_utf8(bytes) else { return };
+    write(br#"{"content_type":"a","payload":1}"#, Some(text));
+    assert_eq!(file_key(&file_name(text)).as_deref(), Some(text), "a name leads back to its key");
+    assert!(text.is_empty() || !file_name(text).starts_with(['.', '/']));
+    if let Some(key) = file_key(text) {
+        assert_eq!(file_name(&key), text, "a key has one name");
+    }
+    for method in METHODS {
+        for path in [text.to_owned(), format!("/v1/state/{text}"), format!("/v1/{text}")] {
+            let found = route(method, &path);
+            let longest = body_max(method, &path);
+            assert!(longest == BODY_MAX || longest == REPORT_BODY_MAX && found.is_ok());
+        }
+    }
+}
+
+fn write(body: &[u8], if_match: Option<&str>) {
+    let headers = match if_match {
+        Some(version) => Headers::new().with("if-match", version),
+        None => Headers::new(),
+    };
+    let (path, body) = ("/v1/state/report/a".to_owned(), Body::Whole(body.to_vec()));
+    let request = Request { method: Method::Put, path, query: None, headers, body };
+    let Ok((key, draft, _)) = read_report("a", &request) else { return };
+    assert_eq!(key.as_str(), "a");
+    assert!(!draft.content_type.is_empty() && draft.content_type.len() <= CONTENT_TYPE_MAX);
+    assert!(draft.payload.text().len() <= VALUE_MAX);
+    assert_eq!(draft.payload.compact(), draft.payload, "what is compact stays as it is");
+}
+
+fn kept(bytes: &[u8]) {
+    let key = ReportKey::parse("a").expect("a key");
+    let Ok(report) = KeptReport::decode(&key, bytes) else { return };
+    assert_eq!(
+        KeptReport::decode(&key, &report.encode()),
+        Ok(report),
+        "it is read as it is written"
+    );
+}
