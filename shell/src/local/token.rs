@@ -1,4 +1,4 @@
-//! The token file of the TCP listener: read once, and only where nobody else could read or change it.
+//! The token file of the TCP listener: read once, with a warning where others could read, change or guess the token.
 //!
 //! Specification: "Authentication" of the node agent, rule 1; "Local API configuration".
 
@@ -12,16 +12,17 @@ use std::{
 use meshward_core::secret::Secret;
 use rustix::fs::OFlags;
 use thiserror::Error;
+use tracing::warn;
 use zeroize::Zeroizing;
 
 /// The longest file that is read, in bytes.
 const FILE_MAX: u64 = 4096;
 
-/// A shorter token could be guessed.
+/// A shorter token can be guessed.
 const TOKEN_MIN: usize = 16;
 
-/// What the mode of a token file must not grant: anything to everybody, writing to its group.
-const MODE_FORBIDDEN: u32 = 0o027;
+/// What the mode of a token file should not grant: anything to everybody, writing to its group.
+const MODE_OPEN: u32 = 0o027;
 
 /// Why a token file cannot be used; each says what to do.
 #[derive(Debug, Error)]
@@ -29,21 +30,27 @@ pub enum TokenError {
     #[error("local_api.http_token_file {}: cannot read it", .path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("local_api.http_token_file {} {fault}", .path.display())]
-    Unsafe { path: PathBuf, fault: &'static str },
+    Unusable { path: PathBuf, fault: &'static str },
 }
 
 /// Reads the token.
 pub fn read(path: &Path) -> Result<Secret<String>, TokenError> {
     let unreadable = |source| TokenError::Unreadable { path: path.to_owned(), source };
-    let refused = |fault| TokenError::Unsafe { path: path.to_owned(), fault };
+    let refused = |fault| TokenError::Unusable { path: path.to_owned(), fault };
     // A FIFO would be waited for.
     let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
-    check(&file.metadata().map_err(unreadable)?).map_err(refused)?;
+    let found = file.metadata().map_err(unreadable)?;
+    if !found.is_file() {
+        return Err(refused("is no regular file"));
+    }
     let text = text(&file).map_err(unreadable)?;
     let token = text.trim();
-    if token.len() < TOKEN_MIN {
-        return Err(refused("holds no token: write 16 bytes or more into it"));
+    if token.is_empty() {
+        return Err(refused("holds no token: write one of 16 bytes or more into it"));
+    }
+    for weakness in weaknesses(&found, token) {
+        warn!("local_api.http_token_file {} {weakness}", path.display());
     }
     if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(refused("holds no token: it must be one word of printable ASCII characters"));
@@ -51,18 +58,18 @@ pub fn read(path: &Path) -> Result<Secret<String>, TokenError> {
     Ok(Secret::new(token.to_owned()))
 }
 
-fn check(found: &Metadata) -> Result<(), &'static str> {
+/// Why the token guards less than it could, each with its mend.
+fn weaknesses(found: &Metadata, token: &str) -> Vec<&'static str> {
     let own = rustix::process::geteuid().as_raw();
-    if !found.is_file() {
-        return Err("is no regular file");
-    }
-    if found.uid() != own && found.uid() != 0 {
-        return Err("belongs to another user: give it to the user of the agent, or to root");
-    }
-    if found.mode() & MODE_FORBIDDEN != 0 {
-        return Err("can be read or changed by others: set its mode to 0600");
-    }
-    Ok(())
+    let rows = [
+        (
+            found.uid() != own && found.uid() != 0,
+            "belongs to another user: give it to the user of the agent, or to root",
+        ),
+        (found.mode() & MODE_OPEN != 0, "can be read or changed by others: set its mode to 0600"),
+        (token.len() < TOKEN_MIN, "can be guessed: write 16 bytes or more into it"),
+    ];
+    rows.into_iter().filter(|(is_so, _)| *is_so).map(|(_, weakness)| weakness).collect()
 }
 
 fn text(file: &File) -> io::Result<Zeroizing<String>> {
@@ -81,37 +88,55 @@ mod tests {
         os::unix::fs::PermissionsExt as _,
     };
 
-    use super::read;
+    use super::{read, weaknesses};
 
     #[test]
-    fn a_token_is_one_word_of_a_file_that_only_its_owner_can_change() {
+    fn a_token_is_one_word_of_printable_characters_whatever_surrounds_it() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("token");
-        let told = |content: &[u8], mode: u32| {
+        let told = |content: &[u8]| {
             fs::write(&path, content).unwrap();
-            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             match read(&path) {
                 Ok(token) => token.expose().clone(),
                 Err(error) => error.to_string().split_once("/token").unwrap().1.to_owned(),
             }
         };
-        assert_eq!(told(b"\n sixteen-bytes-ok \r\n", 0o600), "sixteen-bytes-ok");
-        assert_eq!(told(b"sixteen-bytes-ok", 0o640), "sixteen-bytes-ok");
-        for mode in [0o604, 0o602, 0o601, 0o620, 0o644, 0o666] {
-            let mend = " can be read or changed by others: set its mode to 0600";
-            assert_eq!(told(b"sixteen-bytes-ok", mode), mend, "{mode:o}");
-        }
-        for short in [b"".as_slice(), b" \n", b"fifteen-bytes-x", b"               x"] {
-            assert_eq!(told(short, 0o600), " holds no token: write 16 bytes or more into it");
+        assert_eq!(told(b"\n sixteen-bytes-ok \r\n"), "sixteen-bytes-ok");
+        assert_eq!(told(b"x"), "x");
+        for nothing in [b"".as_slice(), b" \n"] {
+            assert_eq!(told(nothing), " holds no token: write one of 16 bytes or more into it");
         }
         for odd in
             [b"sixteen bytes ok".as_slice(), "sixteen-bytes-ök".as_bytes(), b"sixteen-bytes\nok"]
         {
-            assert!(told(odd, 0o600).starts_with(" holds no token: it must be one word"));
+            assert!(told(odd).starts_with(" holds no token: it must be one word"));
         }
         for unreadable in [vec![b'x'; 4097], vec![0xff; 16]] {
-            assert_eq!(told(&unreadable, 0o600), ": cannot read it");
+            assert_eq!(told(&unreadable), ": cannot read it");
         }
+    }
+
+    #[test]
+    fn a_token_that_others_can_read_change_or_guess_is_warned_of() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("token");
+        let told = |token: &str, mode: u32| {
+            fs::write(&path, token).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            weaknesses(&fs::metadata(&path).unwrap(), token)
+        };
+        for mode in [0o600, 0o640, 0o400] {
+            assert_eq!(told("sixteen-bytes-ok", mode), [""; 0], "{mode:o}");
+        }
+        for mode in [0o604, 0o602, 0o601, 0o620, 0o644, 0o666] {
+            let mend = "can be read or changed by others: set its mode to 0600";
+            assert_eq!(told("sixteen-bytes-ok", mode), [mend], "{mode:o}");
+        }
+        assert_eq!(
+            told("fifteen-bytes-x", 0o600),
+            ["can be guessed: write 16 bytes or more into it"]
+        );
+        assert_eq!(told("x", 0o644).len(), 2);
     }
 
     #[test]

@@ -69,22 +69,31 @@ async fn whoever_holds_the_token_asks_by_tcp_and_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_token_that_others_can_read_or_that_is_none_stops_the_start_with_its_mend() {
-    for (token, mode, mend) in [
-        (TOKEN, 0o644, "set its mode to 0600"),
-        ("", 0o600, "write 16 bytes or more into it"),
-        ("short", 0o600, "write 16 bytes or more into it"),
-    ] {
-        let node = node("http://127.0.0.1:9", free(), token, mode);
+async fn a_token_file_that_holds_none_or_is_not_there_stops_the_start_with_its_mend() {
+    let node = node("http://127.0.0.1:9", free(), " \n", 0o600);
+    let refused = || {
         let ended = node.run(&["run"]);
         assert_eq!(ended.status.code(), Some(1));
-        let told = text(&ended.stderr);
-        assert!(told.contains("local_api.http_token_file") && told.contains(mend), "{told}");
-        assert!(!told.contains(TOKEN), "{told}");
-        fs::remove_file(node.path("local-token")).unwrap();
-        let ended = node.run(&["run"]);
-        assert_eq!(ended.status.code(), Some(1));
-        assert!(text(&ended.stderr).contains("cannot read it"), "{}", text(&ended.stderr));
+        text(&ended.stderr)
+    };
+    let told = refused();
+    let mend = "holds no token: write one of 16 bytes or more into it";
+    assert!(told.contains("local_api.http_token_file") && told.contains(mend), "{told}");
+    fs::remove_file(node.path("local-token")).unwrap();
+    assert!(refused().contains("cannot read it"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_token_that_others_can_read_or_guess_is_warned_of_and_works() {
+    let plane = fixture().await;
+    let address = free();
+    let node = node(&plane.url(), address, "short", 0o644);
+    let agent = node.start();
+    until("the listener is open", || TcpStream::connect(address).is_ok()).await;
+    agent.signal("-TERM");
+    assert_eq!(agent.ended(), Some(0));
+    for mend in ["set its mode to 0600", "write 16 bytes or more into it"] {
+        assert!(node.log().contains(mend), "{}", node.log());
     }
 }
 
