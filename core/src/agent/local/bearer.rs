@@ -1,7 +1,7 @@
 //! Who may ask by TCP: whoever holds the token, and no page of another site.
 //!
-//! There is no count of failed tries: a token has 16 bytes at least, and what does not hold it gets no further than
-//! this comparison.
+//! There is no count of failed tries: a token of 16 bytes is not found by trying, a shorter one is warned of, and what
+//! does not hold it gets no further than this comparison.
 //!
 //! Specification: "Authentication" of the node agent, rule 1.
 
