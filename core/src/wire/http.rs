@@ -46,8 +46,22 @@ impl Method {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Headers(Vec<(String, String)>);
 
-/// Header fields whose value is a credential and never printed.
+/// Header fields whose value is a credential.
 const CREDENTIALS: [&str; 2] = ["authorization", "proxy-authorization"];
+
+/// Header fields that are printed with their values: a peer may put a credential that it was sent into any other.
+const SHOWN: [&str; 10] = [
+    "accept",
+    "allow",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "host",
+    "if-match",
+    "last-event-id",
+    "retry-after",
+    "user-agent",
+];
 
 impl Headers {
     /// No fields.
@@ -110,7 +124,7 @@ impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map()
             .entries(self.iter().map(|(name, value)| {
-                (name, if CREDENTIALS.contains(&name) { "<secret>" } else { value })
+                (name, if SHOWN.contains(&name) { value } else { "<hidden>" })
             }))
             .finish()
     }

@@ -55,6 +55,7 @@ pub(super) fn list(global: &Global, route: &str) -> Outcome {
 
 /// Rows below their headings, in columns as wide as their widest text.
 pub(super) fn table<const N: usize>(headings: [&str; N], rows: Vec<[String; N]>) -> String {
+    let rows = rows.into_iter().map(|row| row.map(|text| printable(&text)));
     let rows: Vec<[String; N]> = [headings.map(str::to_owned)].into_iter().chain(rows).collect();
     let mut widths = [0; N];
     for row in &rows {
@@ -70,6 +71,13 @@ pub(super) fn table<const N: usize>(headings: [&str; N], rows: Vec<[String; N]>)
     rows.iter().map(line).collect()
 }
 
+/// What a peer named something must not steer the terminal of who reads it.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|one| if one.is_control() { char::REPLACEMENT_CHARACTER } else { one })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,5 +87,7 @@ mod tests {
         let rows = vec![["a".into(), "wide".into()], ["longer".into(), String::new()]];
         assert_eq!(table(["ONE", "TWO"], rows), "ONE     TWO\na       wide\nlonger\n");
         assert_eq!(table(["ONE", "TWO"], Vec::new()), "ONE  TWO\n");
+        let steering = vec![["\u{1b}[31m\n".into(), "x".into()]];
+        assert_eq!(table(["ONE", "TWO"], steering), "ONE     TWO\n\u{fffd}[31m\u{fffd}  x\n");
     }
 }

@@ -48,7 +48,7 @@ fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
     let idle = loaded.idle();
     let config = loaded.config;
     let failed = |error: &dyn Error| Failed::new(Code::Failed, causes(error));
-    log::start(&config.log).map_err(|error| failed(&error))?;
+    let _flushed = log::start(&config.log).map_err(|error| failed(&error))?;
     if !idle.is_empty() {
         warn!("without effect in this version: {}", idle.join(", "));
     }

@@ -6,26 +6,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-use meshward_core::wire::{json, local::Status};
+use meshward_core::wire::local::Status;
 
 use super::{
-    Code, Failed, Outcome,
+    Code, Outcome,
+    answer::{ask, decoded},
     args::{Global, Output},
     config, say,
-    socket::{self, Question},
+    socket::Question,
 };
 
 /// How often a waiting status asks again.
 const GLANCE: Duration = Duration::from_millis(200);
 
 pub(super) fn status(global: &Global, wait: Option<Duration>) -> Outcome {
-    let path = config::socket(global)?;
+    // A configuration that cannot be read does not become readable by waiting.
+    config::socket(global)?;
     let until = Instant::now() + wait.unwrap_or_default();
     loop {
-        let asked = socket::ask(&path, Question::get("/v1/status".to_owned())).and_then(|answer| {
-            let status = json::decode_tolerant::<Status>(&answer.body);
-            let status = status
-                .map_err(|fault| Failed::new(Code::Failed, format!("unusable answer: {fault}")))?;
+        let asked = ask(global, Question::get("/v1/status".to_owned())).and_then(|answer| {
+            let status: Status = decoded(&answer)?;
             Ok((answer, status))
         });
         let ready = asked.as_ref().is_ok_and(|(_, status)| status.ready);

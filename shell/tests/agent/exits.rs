@@ -1,6 +1,11 @@
 //! Starts that fail: a clear message each, its exit code, and nothing lost.
 
-use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _};
+use std::{
+    fs::{self, File},
+    net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
+    process::Stdio,
+};
 
 use crate::node::{Node, counter, fixture, text, until};
 
@@ -112,4 +117,19 @@ fn a_client_without_an_agent_is_exit_5_and_bad_usage_exit_2() {
     refused(&node, &["--output", "xml", "status"], 2, &["xml"]);
     let version = node.run(&["version"]);
     assert_eq!(text(&version.stdout), format!("meshward {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_log_that_nobody_takes_neither_ends_nor_stalls_the_agent() {
+    let plane = fixture().await;
+    let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    for log in [full(), Stdio::piped()] {
+        let node = Node::new(&plane.url(), "[health]\nenabled = false\n");
+        let agent = node.start_with(log);
+        until("the agent is ready", || node.run(&["status"]).status.success()).await;
+        let seen = counter(&plane, "state_count");
+        until("it goes on", || counter(&plane, "state_count") > seen + 2).await;
+        agent.signal("-TERM");
+        assert_eq!(agent.ended(), Some(0));
+    }
 }

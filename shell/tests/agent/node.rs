@@ -87,13 +87,13 @@ impl Node {
     /// Starts the agent; its log goes into a file.
     pub(crate) fn start(&self) -> Agent {
         let log = File::options().create(true).append(true).open(self.path("log")).unwrap();
-        let child = self
-            .command(&["--log-level", "trace", "run"])
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        Agent { child }
+        self.start_with(log)
+    }
+
+    /// Starts the agent with its log going there.
+    pub(crate) fn start_with(&self, log: impl Into<Stdio>) -> Agent {
+        let mut command = self.command(&["--log-level", "trace", "run"]);
+        Agent { child: command.stdout(Stdio::null()).stderr(log).spawn().unwrap() }
     }
 
     pub(crate) fn log(&self) -> String {

@@ -22,9 +22,11 @@ pub fn wanted(key: &str, query: Option<&str>) -> Result<(SecretKey, Option<u64>)
     let given = pairs.find(|(name, _)| percent_decode(name).as_deref() == Some("version"));
     let version = match given {
         None => None,
-        Some((_, text)) => {
-            Some(version(text).ok_or_else(|| hidden(refusal(400, "invalid version")))?)
-        }
+        Some((_, text)) => Some(
+            percent_decode(text)
+                .and_then(|text| version(&text))
+                .ok_or_else(|| hidden(refusal(400, "invalid version")))?,
+        ),
     };
     let key = SecretKey::parse(key).map_err(|_| hidden(refusal(400, "invalid secret key")))?;
     Ok((key, version))

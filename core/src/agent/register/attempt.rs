@@ -116,7 +116,7 @@ fn advice(spent: &Spent, attempt: &Attempt) -> Notice {
              came to the disk"
         }
         (Spent::AnswerLost, _) => {
-            "an earlier try of this process was accepted and its answer lost, so the bootstrap token is used up"
+            "an earlier try to register was accepted and its answer lost, so the bootstrap token is used up"
         }
         (Spent::Unusable, _) => {
             "the registration was accepted, so the bootstrap token is used up, and yet there is no identity"

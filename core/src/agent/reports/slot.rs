@@ -89,7 +89,7 @@ impl Slot {
                     key: key.as_str().into(),
                     content_type: draft.content_type,
                     payload: draft.payload,
-                    version: version + 1,
+                    version: version.saturating_add(1),
                     updated_at: Timestamp::from(now.wall),
                 };
                 Ok(Errand::Put { asker, entry })

@@ -1,5 +1,7 @@
 //! The agent's own log on standard error: lines for people, JSON, or lines with the priority that journald reads.
 
+pub mod queue;
+
 use std::fmt;
 
 use thiserror::Error;
@@ -9,6 +11,8 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
+use queue::Flushed;
+
 use crate::config::{Log, LogFormat, LogLevel};
 
 /// A log was started twice in one process.
@@ -16,10 +20,11 @@ use crate::config::{Log, LogFormat, LogLevel};
 #[error("the log cannot be started")]
 pub struct LogError(#[source] Box<dyn std::error::Error + Send + Sync>);
 
-/// Starts the log of this process.
-pub fn start(log: &Log) -> Result<(), LogError> {
+/// Starts the log of this process; what waits is written when the result is dropped.
+pub fn start(log: &Log) -> Result<Flushed, LogError> {
+    let (queue, flushed) = queue::start().map_err(|error| LogError(error.into()))?;
     let builder = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(queue)
         .with_ansi(false)
         .with_max_level(level(log.level));
     match log.format {
@@ -27,7 +32,8 @@ pub fn start(log: &Log) -> Result<(), LogError> {
         LogFormat::Json => builder.json().flatten_event(true).with_target(false).try_init(),
         LogFormat::Journald => builder.event_format(Journald).try_init(),
     }
-    .map_err(LogError)
+    .map_err(LogError)?;
+    Ok(flushed)
 }
 
 const fn level(level: LogLevel) -> Level {
