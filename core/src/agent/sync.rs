@@ -105,7 +105,7 @@ impl Sync {
     ) -> Step<Self, Effect> {
         let soon = now.mono.after(debounce);
         match (self.phase, input) {
-            (Phase::Dormant, Input::Armed) if !unsynced.is_empty() => {
+            (Phase::Dormant | Phase::Clean, Input::Armed) if !unsynced.is_empty() => {
                 Self { phase: Phase::Waiting { due: soon }, ..self }.rest()
             }
             (Phase::Dormant, Input::Armed) => Self { phase: Phase::Clean, ..self }.rest(),

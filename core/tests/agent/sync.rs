@@ -250,6 +250,14 @@ fn nothing_is_sent_before_the_node_is_registered_and_then_all_of_it() {
 }
 
 #[test]
+fn a_node_that_is_registered_afresh_delivers_what_its_new_name_brings_along() {
+    let mut desk = Desk::clean();
+    desk.unsynced.insert(key("a"), 1);
+    assert_eq!(desk.give(Input::Armed), []);
+    assert_eq!(desk.left(), Some(DEBOUNCE));
+}
+
+#[test]
 fn a_quieted_syncer_sends_nothing_more() {
     let mut desk = Desk::clean();
     desk.dirty("a", 1);
