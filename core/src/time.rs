@@ -67,3 +67,11 @@ macro_rules! clock {
 
 clock!(Mono);
 clock!(Wall);
+
+impl Wall {
+    /// The whole second of this reading, for the names of files and folders.
+    #[must_use]
+    pub const fn second(self) -> Self {
+        Self(Duration::from_secs(self.0.as_secs()))
+    }
+}

@@ -3,7 +3,7 @@
 //! Specification: "Authentication", 6, and "Registration configuration".
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{File, Metadata, OpenOptions},
     io::{self, Read},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
@@ -70,17 +70,20 @@ fn variable(name: &str) -> Option<Secret<String>> {
 /// Reads a token file.
 pub(crate) fn read(path: &Path) -> TokenFile {
     match text(path) {
-        Ok(text) => TokenFile::Text(text),
+        Ok((text, _)) => TokenFile::Text(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => TokenFile::Missing,
         Err(error) => TokenFile::Unreadable(format!("{}: {error}", path.display())),
     }
 }
 
+/// Reads the text of a token file, trimmed, with what the file system tells of it.
+///
 /// Follows symbolic links, as mounted secrets are, but reads regular files only and waits for no writer.
-fn text(path: &Path) -> io::Result<Secret<String>> {
+pub(crate) fn text(path: &Path) -> io::Result<(Secret<String>, Metadata)> {
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
-    if !file.metadata()?.is_file() {
+    let found = file.metadata()?;
+    if !found.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
     let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_MAX + 1));
@@ -89,7 +92,7 @@ fn text(path: &Path) -> io::Result<Secret<String>> {
         return Err(io::Error::other("it is larger than 4096 bytes and cannot be a token"));
     }
     let text = std::str::from_utf8(&bytes).map_err(|_| io::Error::other("it is not text"))?;
-    Ok(Secret::new(text.trim().to_owned()))
+    Ok((Secret::new(text.trim().to_owned()), found))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::{
             DECLARED_HOOKS_MAX, DeclaredHook, DeclaredHookDraft,
         },
         grammar::{Checksum, Fingerprint},
-        http::Body,
+        http::{Body, UNREADABLE},
         json::{self, Fault},
     },
 };
@@ -53,7 +53,7 @@ pub enum Effect {
 pub enum Refusal {
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body is not a capability manifest: {0}")]
     Malformed(Fault),

@@ -22,7 +22,7 @@ use crate::{
         call::{Sink, Test},
         control::{Bearer, Info},
         heartbeat::ConfigureHeartbeat,
-        http::{Body, Response},
+        http::{Body, Response, UNREADABLE},
         json,
         snapshot::Snapshot,
     },
@@ -155,11 +155,8 @@ fn reset(plane: Plane) -> Ordered {
 }
 
 fn whole(body: &Body) -> Result<&[u8], Denial> {
-    body.whole(
-        (413, "the body is over 16 MiB"),
-        (400, "the body could not be read to its end, or its length was told twice"),
-    )
-    .map_err(|(status, detail)| Denial::plain(status, detail))
+    body.whole((413, "the body is over 16 MiB"), (400, UNREADABLE))
+        .map_err(|(status, detail)| Denial::plain(status, detail))
 }
 
 fn read_answer(body: &Body) -> Result<ConfigureHeartbeat, Denial> {

@@ -15,7 +15,7 @@ use crate::{
         endpoint::{ConfigureEndpoint, EndpointDraft, EndpointRequest, EndpointResponse},
         grammar::ReachableAddr,
         heartbeat::CLOCK_SKEW_MAX,
-        http::Body,
+        http::{Body, UNREADABLE},
         json::{self, Fault},
     },
 };
@@ -46,7 +46,7 @@ pub enum Effect {
 pub enum Refusal {
     #[error("the body is over 4096 bytes")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body is not an endpoint request: {0}")]
     Malformed(Fault),
@@ -63,7 +63,7 @@ pub enum Refusal {
 pub enum TtlRefusal {
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body does not configure an endpoint: {0}")]
     Malformed(Fault),

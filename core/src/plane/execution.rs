@@ -22,7 +22,7 @@ use crate::{
     wire::{
         execution::{Callback, DECLARED_OUTPUT_MAX, INLINE_OUTPUT_MAX, Status},
         grammar::base64_bytes,
-        http::Body,
+        http::{Body, UNREADABLE},
         json::{self, Fault},
     },
 };
@@ -62,7 +62,7 @@ pub enum Advance {
 pub enum Refusal {
     #[error("the body is over 65536 bytes")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body is not an execution callback: {0}")]
     Malformed(Fault),

@@ -10,7 +10,7 @@ use crate::{
     wire::{
         grammar::Checksum,
         heartbeat::{CLOCK_SKEW_MAX, ConfigureHeartbeat, HeartbeatDraft, HeartbeatResponse},
-        http::Body,
+        http::{Body, UNREADABLE},
         json::{self, Fault, Raw},
         timestamp::Timestamp,
     },
@@ -37,7 +37,7 @@ pub enum Effect {
 pub enum Refusal {
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body is not a heartbeat request: {0}")]
     Malformed(Fault),

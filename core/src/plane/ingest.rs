@@ -21,7 +21,7 @@ use thiserror::Error;
 use super::{BodyRule, Settings};
 use crate::wire::{
     call::Sink,
-    http::{Body, Headers},
+    http::{Body, Headers, UNREADABLE},
     ingest::{
         AuditEvent, INFLATED_MAX, LogLine, RECORDS_MAX, SENT_AT, WIRE_MAX, count_elements,
         count_samples,
@@ -41,9 +41,7 @@ pub enum Refusal {
     TooLarge,
     #[error("a batch has at most 10,000 records; send the others in a batch of their own")]
     TooManyRecords,
-    #[error(
-        "the body could not be read to its end, or its length was told twice, or is not the gzip it is announced as"
-    )]
+    #[error("{UNREADABLE}, or is not the gzip it is announced as")]
     Unreadable,
     #[error("line {line} is not UTF-8")]
     NotUtf8 { line: usize },

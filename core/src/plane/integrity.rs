@@ -23,7 +23,7 @@ use crate::{
     time::Now,
     wire::{
         grammar::{Checksum, Fingerprint, Malformed},
-        http::Body,
+        http::{Body, UNREADABLE},
         integrity::{
             DetectedBy, Finding, IntegrityViolation, IntegrityViolationDraft,
             IntegrityViolationsDraft, IntegrityViolationsRequest, IntegrityViolationsResponse,
@@ -38,7 +38,7 @@ use crate::{
 pub enum Refusal {
     #[error("the body is over 32768 bytes; send the violations in several batches")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body is not a batch of integrity violations: {0}")]
     Malformed(Fault),

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::wire::{
     grammar::{BootstrapToken, PublicKey, TokenKind, Uuid},
-    http::Body,
+    http::{Body, UNREADABLE},
     json::{self, Fault},
     register::{Loose, NotAString, RegisterDraft, RegisterPeer, RegisterResponse, STRING_MAX},
 };
@@ -32,7 +32,7 @@ pub struct Registration {
 pub enum Refusal {
     #[error("the body is over 1 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body is not a JSON object: {0}")]
     Malformed(Fault),

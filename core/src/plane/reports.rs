@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::wire::{
     grammar::{Name, ReportKey},
-    http::Body,
+    http::{Body, UNREADABLE},
     json::{self, Fault},
     report::{ReportRequest, VALUE_MAX},
     snapshot::{Entry, Snapshot},
@@ -37,7 +37,7 @@ pub enum Refusal {
     Key,
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body is not a report: {0}")]
     Malformed(Fault),

@@ -21,7 +21,7 @@ use crate::{
     time::Now,
     wire::{
         grammar::PublicKey,
-        http::Body,
+        http::{Body, UNREADABLE},
         json::{self, Fault},
         rotation::{KeyRotateDraft, Receipt},
     },
@@ -56,7 +56,7 @@ pub enum Effect {
 pub enum Refusal {
     #[error("the body is over 4096 bytes")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body is not a key rotation request: {0}")]
     Malformed(Fault),

@@ -19,7 +19,7 @@ use crate::{
     time::Now,
     wire::{
         grammar::SecretKey,
-        http::{Body, percent_decode},
+        http::{Body, UNREADABLE, percent_decode},
         json::{self, Fault},
         secret::ConfigureSecrets,
     },
@@ -64,7 +64,7 @@ pub enum Refusal {
 pub enum Unconfigured {
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body does not configure secrets: {0}")]
     Malformed(Fault),

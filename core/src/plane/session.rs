@@ -28,7 +28,7 @@ use crate::{
     step::Step,
     time::{Now, Wall},
     wire::{
-        http::Body,
+        http::{Body, UNREADABLE},
         json::{self, Fault},
         session::{Activity, K8sActivity, SSH_COMMAND_MAX, SshActivity},
         snapshot::Snapshot,
@@ -64,7 +64,7 @@ pub enum Effect {
 pub enum Refusal {
     #[error("the body is over 16384 bytes")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the session id in the path holds NUL")]
     SessionId,

@@ -25,7 +25,7 @@ use crate::{
     wire::{
         execution::{Execution, Status},
         grammar::ReportKey,
-        http::Body,
+        http::{Body, UNREADABLE},
         json::{self, Fault, Raw},
         snapshot::{Entries, Entry, Projection, Session, Snapshot},
         timestamp::Spelled,
@@ -58,7 +58,7 @@ pub enum Effect {
 pub enum Refusal {
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body is not a state snapshot: {0}")]
     Malformed(Fault),

@@ -30,7 +30,7 @@ use crate::{
     time::Now,
     wire::{
         event::{ConfigureEvents, Event, InjectEvent, Mode, sealed},
-        http::{Body, Headers, Response},
+        http::{Body, Headers, Response, UNREADABLE},
         json::{self, Fault},
         sse::Frame,
         timestamp::Timestamp,
@@ -153,7 +153,7 @@ pub enum Refusal {
     Full,
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body is not what this route takes: {0}")]
     Malformed(Fault),

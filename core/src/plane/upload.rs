@@ -23,7 +23,7 @@ use crate::{
     ids::ExecutionId,
     step::Step,
     time::Now,
-    wire::http::{Body, percent_encode},
+    wire::http::{Body, UNREADABLE, percent_encode},
 };
 
 /// The most tokens that are kept.
@@ -80,7 +80,7 @@ pub enum Refusal {
     Used,
     #[error("the body is over the declared size")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the store of uploads is full; POST /test/reset empties it")]
     Full,

@@ -28,7 +28,7 @@ use crate::{
     ids::{CallId, CorrelationId},
     time::{Mono, Now},
     wire::{
-        http::Body,
+        http::{Body, UNREADABLE},
         journal::Verify,
         json::{self, Fault},
     },
@@ -51,7 +51,7 @@ pub const COUNT_MAX: u64 = ENTRIES_MAX as u64;
 pub enum Refusal {
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body is not a verification: {0}")]
     Malformed(Fault),

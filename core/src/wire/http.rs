@@ -130,6 +130,9 @@ impl fmt::Debug for Headers {
     }
 }
 
+/// What is told of a body that is [`Body::Unreadable`].
+pub const UNREADABLE: &str = "the body could not be read to its end, or its length was told twice";
+
 /// A body as its reader found it: read to the route's cap plus one byte, never further.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Body {

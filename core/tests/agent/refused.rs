@@ -100,9 +100,7 @@ impl Node {
 }
 
 fn retire(bench: &Bench) -> Effect {
-    let second =
-        meshward_core::time::Wall::from_origin(seconds(bench.now.wall.since_origin().as_secs()));
-    Effect::Store(Order::Retire { at: Timestamp::from(second) })
+    Effect::Store(Order::Retire { at: Timestamp::from(bench.now.wall.second()) })
 }
 
 fn old() -> [String; 2] {

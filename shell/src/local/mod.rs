@@ -2,6 +2,7 @@
 //!
 //! Specification: "Local HTTP API" and "Health listener".
 
+pub mod alive;
 mod error;
 mod health;
 mod peer;

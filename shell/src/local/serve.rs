@@ -215,8 +215,7 @@ const ANSWERS_MAX: usize = 64 << 20;
 /// busy.
 const BODIES_MAX: usize = 64 << 20;
 
-/// Who asks over a connection, where the requests go, and the room that
-/// their bodies and answers share.
+/// Who asks over a connection, where the requests go, and the room that their bodies and answers share.
 #[derive(Clone)]
 struct Desk {
     caller: Caller,

@@ -2,29 +2,16 @@
 //!
 //! Specification: "Authentication" of the node agent, rule 1.
 
-use std::{io, time::Duration};
+use std::io;
 
 use meshward_core::agent::Door;
 use tokio::net::TcpListener;
 use tracing::info;
 
-use super::{
-    ListenError,
-    serve::{Crowded, Limits},
-};
+use super::{ListenError, serve::Limits, socket};
 use crate::config::ListenAddress;
 
-pub(super) const LIMITS: Limits = Limits {
-    door: Door::Tcp,
-    connections_max: 64,
-    crowded: Crowded::RefuseNewest,
-    head: Duration::from_secs(5),
-    body: Duration::from_secs(10),
-    answer: Duration::from_secs(30),
-    write: Duration::from_secs(10),
-    head_bytes_max: 16 * 1024,
-    keep_alive: true,
-};
+pub(super) const LIMITS: Limits = Limits { door: Door::Tcp, connections_max: 64, ..socket::LIMITS };
 
 pub(super) async fn bind(address: &ListenAddress) -> Result<TcpListener, ListenError> {
     let listener = first_free(address)

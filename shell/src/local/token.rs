@@ -3,20 +3,17 @@
 //! Specification: "Authentication" of the node agent, rule 1; "Local API configuration".
 
 use std::{
-    fs::{File, Metadata, OpenOptions},
-    io::{self, Read as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    fs::Metadata,
+    io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
 use meshward_core::secret::Secret;
-use rustix::fs::OFlags;
 use thiserror::Error;
 use tracing::warn;
-use zeroize::Zeroizing;
 
-/// The longest file that is read, in bytes.
-const FILE_MAX: u64 = 4096;
+use crate::tokens;
 
 /// A shorter token can be guessed.
 const TOKEN_MIN: usize = 16;
@@ -35,27 +32,20 @@ pub enum TokenError {
 
 /// Reads the token.
 pub fn read(path: &Path) -> Result<Secret<String>, TokenError> {
-    let unreadable = |source| TokenError::Unreadable { path: path.to_owned(), source };
     let refused = |fault| TokenError::Unusable { path: path.to_owned(), fault };
-    // A FIFO would be waited for.
-    let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
-    let found = file.metadata().map_err(unreadable)?;
-    if !found.is_file() {
-        return Err(refused("is no regular file"));
-    }
-    let text = text(&file).map_err(unreadable)?;
-    let token = text.trim();
+    let (text, found) = tokens::text(path)
+        .map_err(|source| TokenError::Unreadable { path: path.to_owned(), source })?;
+    let token = text.expose();
     if token.is_empty() {
         return Err(refused("holds no token: write one of 16 bytes or more into it"));
-    }
-    for weakness in weaknesses(&found, token) {
-        warn!("local_api.http_token_file {} {weakness}", path.display());
     }
     if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(refused("holds no token: it must be one word of printable ASCII characters"));
     }
-    Ok(Secret::new(token.to_owned()))
+    for weakness in weaknesses(&found, token) {
+        warn!("local_api.http_token_file {} {weakness}", path.display());
+    }
+    Ok(text)
 }
 
 /// Why the token guards less than it could, each with its mend.
@@ -72,18 +62,10 @@ fn weaknesses(found: &Metadata, token: &str) -> Vec<&'static str> {
     rows.into_iter().filter(|(is_so, _)| *is_so).map(|(_, weakness)| weakness).collect()
 }
 
-fn text(file: &File) -> io::Result<Zeroizing<String>> {
-    let mut text = Zeroizing::new(String::with_capacity(FILE_MAX as usize + 1));
-    let length = file.take(FILE_MAX + 1).read_to_string(&mut text)?;
-    if length as u64 > FILE_MAX {
-        return Err(io::Error::other("it is longer than 4096 bytes"));
-    }
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
+        error::Error as _,
         fs::{self, Permissions},
         os::unix::fs::PermissionsExt as _,
     };
@@ -144,10 +126,11 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("token");
         assert!(read(&path).is_err());
-        assert!(read(place.path()).unwrap_err().to_string().ends_with("is no regular file"));
+        let told = |path| read(path).unwrap_err().source().unwrap().to_string();
+        assert_eq!(told(place.path()), "it is not a regular file");
         let fifo = place.path().join("fifo");
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-        assert!(read(&fifo).unwrap_err().to_string().ends_with("is no regular file"));
+        assert_eq!(told(&fifo), "it is not a regular file");
         fs::write(&path, "sixteen-bytes-ok").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         let link = place.path().join("link");

@@ -4,21 +4,15 @@ use std::{
     collections::BTreeMap,
     convert::Infallible,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
 use hyper::body::{Body, Bytes, Frame as Chunk};
-use meshward_core::{
-    agent::watch::BUFFER_LEN,
-    ids::CallId,
-    wire::sse::{Frame, KEEP_ALIVE},
-};
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::{Instant, Interval, MissedTickBehavior, interval_at},
-};
+use meshward_core::{agent::watch::BUFFER_LEN, ids::CallId, wire::sse::Frame};
+use tokio::sync::{mpsc, oneshot};
+
+use super::alive::{Alive, shared};
 
 /// How often a stream says that it is alive.
 const KEEP_ALIVE_PERIOD: Duration = Duration::from_secs(15);
@@ -28,7 +22,7 @@ const KEEP_ALIVE_PERIOD: Duration = Duration::from_secs(15);
 pub struct Feed {
     frames: mpsc::Receiver<Bytes>,
     /// When this is dropped, the watcher is gone.
-    _presence: oneshot::Sender<Infallible>,
+    presence: oneshot::Sender<Infallible>,
 }
 
 /// Resolves when a watcher is gone.
@@ -44,12 +38,12 @@ impl Watchers {
         let (presence, absence) = oneshot::channel();
         self.0.insert(watcher, sender);
         self.send(&[watcher], hello);
-        (Feed { frames, _presence: presence }, absence)
+        (Feed { frames, presence }, absence)
     }
 
     /// A stream that has no room for the frame, or nobody behind it, is ended behind what it holds.
     pub(crate) fn send(&mut self, to: &[CallId], frame: &Frame) {
-        let bytes = Bytes::from_owner(Arc::clone(&frame.0));
+        let bytes = shared(frame);
         for watcher in to {
             let taken = self.0.get(watcher).is_some_and(|one| one.try_send(bytes.clone()).is_ok());
             if !taken {
@@ -64,11 +58,11 @@ impl Watchers {
     }
 }
 
-/// The body of an event stream: what comes, and a sign of life in between.
+/// The body of an event stream.
 #[derive(Debug)]
 pub(super) struct Events {
-    feed: Feed,
-    keep_alive: Interval,
+    alive: Alive,
+    _presence: oneshot::Sender<Infallible>,
 }
 
 impl Events {
@@ -76,11 +70,8 @@ impl Events {
         Self::with_sign_of_life(feed, KEEP_ALIVE_PERIOD)
     }
 
-    fn with_sign_of_life(feed: Feed, period: Duration) -> Self {
-        let mut keep_alive = interval_at(Instant::now() + period, period);
-        // A watcher that took nothing for a while is not told so several times.
-        keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { feed, keep_alive }
+    fn with_sign_of_life(Feed { frames, presence }: Feed, period: Duration) -> Self {
+        Self { alive: Alive::new(frames, period), _presence: presence }
     }
 }
 
@@ -89,23 +80,17 @@ impl Body for Events {
     type Error = Infallible;
 
     fn poll_frame(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Chunk<Bytes>, Infallible>>> {
-        let this = self.get_mut();
-        let bytes = match this.feed.frames.poll_recv(context) {
-            Poll::Ready(bytes) => Poll::Ready(bytes),
-            Poll::Pending => {
-                this.keep_alive.poll_tick(context).map(|_| Some(Bytes::from_static(KEEP_ALIVE)))
-            }
-        };
-        bytes.map(|bytes| bytes.map(|bytes| Ok(Chunk::data(bytes))))
+        self.alive.poll_bytes(context).map(|bytes| bytes.map(|bytes| Ok(Chunk::data(bytes))))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use http_body_util::BodyExt as _;
+    use meshward_core::wire::sse::KEEP_ALIVE;
 
     use super::*;
 

@@ -4,7 +4,7 @@
 
 use alloc::{boxed::Box, collections::BTreeSet, format, string::String};
 
-use super::{Aside, BACKOFF, Draft, Effect, Registration, second, start::make_key};
+use super::{Aside, BACKOFF, Draft, Effect, Registration, start::make_key};
 use crate::{
     agent::{
         facts::{Order, Unprepared},
@@ -12,7 +12,7 @@ use crate::{
     },
     step::Step,
     time::{Mono, Now},
-    wire::identity::TokenDigest,
+    wire::{identity::TokenDigest, timestamp::Timestamp},
 };
 
 /// The most tokens that are remembered as of no use; beyond it this process looks for no further one.
@@ -57,7 +57,7 @@ pub(super) fn retire(draft: Draft, tried: Tried, now: Now) -> Step<Registration,
     Step::to(Registration::Retiring(Box::new(draft)))
         .emit(Effect::Tell(told))
         .emit(Effect::Pause)
-        .emit(Effect::Store(Order::Retire { at: second(now) }))
+        .emit(Effect::Store(Order::Retire { at: Timestamp::from(now.wall.second()) }))
 }
 
 pub(super) fn retired(draft: Draft, folder: &str, now: Now) -> Step<Registration, Effect> {

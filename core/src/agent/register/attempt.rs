@@ -4,8 +4,7 @@ use alloc::{boxed::Box, format, string::ToString};
 use core::time::Duration;
 
 use super::{
-    Admission, Attempt, BACKOFF, Before, Draft, Effect, Registration, admission::persist,
-    aside::restore, over,
+    Attempt, BACKOFF, Before, Draft, Effect, Registration, admission::persist, aside::restore, over,
 };
 use crate::{
     agent::{
@@ -56,9 +55,7 @@ pub(super) fn answered(
 ) -> Step<Registration, Effect> {
     match verdict {
         Registered::Accepted(answer) => match Identity::registered(answer) {
-            Ok(identity) => {
-                persist(Box::new(Admission { identity: marked(identity, &attempt) }), 0)
-            }
+            Ok(identity) => persist(Box::new(marked(identity, &attempt)), 0),
             Err(reason) => stop(*attempt, Some(Spent::Unusable), Exit::Unusable { reason }),
         },
         Registered::Retry(trouble) => wait(attempt, trouble, window),

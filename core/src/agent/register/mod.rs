@@ -34,7 +34,7 @@ mod start;
 mod turn;
 
 pub use aside::{TRIED_MAX, Tried};
-pub use parts::{Admission, Attempt, Before, Draft};
+pub use parts::{Attempt, Before, Draft};
 
 use alloc::{boxed::Box, string::String};
 use core::time::Duration;
@@ -47,10 +47,8 @@ use super::{
 use crate::{
     backoff::{Backoff, Jitter},
     step::Step,
-    time::{Mono, Now, Wall},
-    wire::{
-        grammar::PublicKey, identity::Identity, register::RegisterRequest, timestamp::Timestamp,
-    },
+    time::Mono,
+    wire::{grammar::PublicKey, identity::Identity, register::RegisterRequest},
 };
 
 /// "Registration retry backoff: base 1 s, multiplier 2, maximum 60 s, jitter 25 percent either way".
@@ -77,7 +75,7 @@ pub enum Registration {
         due: Mono,
     },
     Persisting {
-        admission: Box<Admission>,
+        identity: Box<Identity>,
         failures: u32,
         due: Option<Mono>,
     },
@@ -137,9 +135,4 @@ pub enum Effect {
 
 fn over(exit: Exit) -> Step<Registration, Effect> {
     Step::to(Registration::Over).emit(Effect::Exit(exit))
-}
-
-/// The second in which a folder is made, for its name.
-fn second(now: Now) -> Timestamp {
-    Timestamp::from(Wall::from_origin(Duration::from_secs(now.wall.since_origin().as_secs())))
 }

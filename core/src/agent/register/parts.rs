@@ -7,11 +7,7 @@ use crate::{
     agent::facts::TokenSource,
     secret::Secret,
     time::Mono,
-    wire::{
-        grammar::Uuid,
-        identity::{Corrupt, Identity},
-        register::RegisterRequest,
-    },
+    wire::{grammar::Uuid, identity::Corrupt, register::RegisterRequest},
 };
 
 /// What a registration comes behind.
@@ -55,10 +51,4 @@ pub struct Attempt {
     pub before: Before,
     pub begun: Mono,
     pub failures: u32,
-}
-
-/// What an accepted registration leaves to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Admission {
-    pub identity: Identity,
 }

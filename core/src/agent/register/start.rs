@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, format};
 
-use super::{Before, Draft, Effect, Registration, Tried, aside, draft::draft, over, second};
+use super::{Before, Draft, Effect, Registration, Tried, aside, draft::draft, over};
 use crate::{
     agent::{
         facts::{Exit, Gathered, Memory, Order, StagedFile, Unprepared},
@@ -10,7 +10,10 @@ use crate::{
     },
     step::Step,
     time::Now,
-    wire::identity::{Corrupt, Identity, KeyFile},
+    wire::{
+        identity::{Corrupt, Identity, KeyFile},
+        timestamp::Timestamp,
+    },
 };
 
 pub(super) fn restart(memory: &Memory) -> Step<Registration, Effect> {
@@ -58,7 +61,7 @@ pub(super) fn gathered_all(
                 "the identity on disk is corrupt ({corrupt}); its files are moved into a folder corrupt-<time> beside \
                  them, and this node registers afresh"
             ));
-            let aside = Effect::Store(Order::SetAside { at: second(now) });
+            let aside = Effect::Store(Order::SetAside { at: Timestamp::from(now.wall.second()) });
             make_key(draft, now, [Effect::Tell(told), aside])
         }
         (Ok(draft), Before::Nothing | Before::Remains) => make_key(draft, now, []),
@@ -85,5 +88,5 @@ pub(super) fn make_key(
 ) -> Step<Registration, Effect> {
     Step::to(Registration::MakingKey(Box::new(draft)))
         .emit_all(before)
-        .emit(Effect::Store(Order::MakeKey { at: second(now) }))
+        .emit(Effect::Store(Order::MakeKey { at: Timestamp::from(now.wall.second()) }))
 }

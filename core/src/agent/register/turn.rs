@@ -36,20 +36,20 @@ impl Registration {
                 answered(attempt, *verdict, Window { window, now, jitter })
             }
             (Self::Waiting { attempt, due }, Input::Ticked) if due <= now.mono => post(attempt),
-            (Self::Persisting { admission, .. }, Input::Persisted) => persisted(*admission),
+            (Self::Persisting { identity, .. }, Input::Persisted) => persisted(identity),
             (
-                Self::Persisting { admission, failures, .. },
+                Self::Persisting { identity, failures, .. },
                 Input::PersistFailed { reason, jitter },
             ) => unpersisted(
-                admission,
+                identity,
                 failures + 1,
                 &reason,
                 now.mono.after(BACKOFF.wait(failures + 1, jitter)),
             ),
-            (Self::Persisting { admission, failures, due: Some(due) }, Input::Ticked)
+            (Self::Persisting { identity, failures, due: Some(due) }, Input::Ticked)
                 if due <= now.mono =>
             {
-                persist(admission, failures)
+                persist(identity, failures)
             }
             (Self::Restoring { tried, failures, due: Some(due) }, Input::Ticked)
                 if due <= now.mono =>

@@ -55,8 +55,7 @@ impl Reports {
         reason: &str,
         effects: &mut Vec<Effect>,
     ) {
-        let second = core::time::Duration::from_secs(now.wall.since_origin().as_secs());
-        let time = Timestamp::from(crate::time::Wall::from_origin(second));
+        let time = Timestamp::from(now.wall.second());
         let name = format!("{}{DAMAGED}{time}", file.name);
         effects.push(Effect::Tell(Notice::error(format!(
             "{file} holds no report, {reason}; it is kept beside as {name}, and the start goes on"

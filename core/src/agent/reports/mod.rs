@@ -45,8 +45,6 @@ pub struct Reports {
     unsynced: Unsynced,
     /// Who this node is; what was delivered for another is not delivered.
     node: Option<String>,
-    /// How many wishes wait behind a change of their key.
-    waiting: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,6 +135,6 @@ impl Reports {
 
     /// How many changes are asked for and not done.
     pub fn writing(&self) -> usize {
-        self.slots.values().filter(|slot| slot.is_busy()).count() + self.waiting
+        self.slots.values().map(|slot| usize::from(slot.is_busy()) + slot.queue.len()).sum()
     }
 }

@@ -134,7 +134,6 @@ impl Reports {
         }
         let slot = self.slots.entry(key.clone()).or_default();
         slot.queue.push_back(wish);
-        self.waiting += 1;
         self.advance(now, key, effects);
     }
 
@@ -170,7 +169,6 @@ impl Reports {
         while slot.errand.is_none()
             && let Some(wish) = slot.queue.pop_front()
         {
-            self.waiting -= 1;
             let asker = wish.asker();
             match slot.judge(now, key, wish) {
                 Ok(errand) => {

@@ -24,10 +24,6 @@ impl Turn<'_> {
             return self.reply(call, refused);
         }
         match local::route(request.method, &request.path) {
-            Ok(Ask::Secret(key)) => {
-                self.secret_asked(call, caller, (&key, request.query.as_deref()));
-            }
-            Ok(Ask::Watch) => self.watch_asked(call, caller),
             Ok(ask) => self.answer((call, caller), ask, request),
             Err(miss) => self.reply(call, local::missed(miss)),
         }
@@ -41,7 +37,10 @@ impl Turn<'_> {
             Ask::RunAction => local::run_action(&self.settings.actions.builtins),
             Ask::DeleteReport(key) => return self.delete_report(call, &key),
             Ask::PutReport(key) => return self.put_report(call, &key, request),
-            Ask::Secret(_) | Ask::Watch => local::unavailable("not available"),
+            Ask::Secret(key) => {
+                return self.secret_asked(call, caller, (&key, request.query.as_deref()));
+            }
+            Ask::Watch => return self.watch_asked(call, caller),
         };
         self.reply(call, response);
     }

@@ -56,7 +56,7 @@ impl Turn<'_> {
     }
 
     /// Begins afresh: a key that was staged for an earlier identity is gone with it.
-    pub(super) fn gather(&mut self) {
+    fn gather(&mut self) {
         self.agent.staged = StagedFile::Missing;
         self.effects.push(Effect::Gather);
     }
@@ -101,7 +101,7 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn post_heartbeat(&mut self) {
+    fn post_heartbeat(&mut self) {
         let request = HeartbeatRequest {
             client_now: Timestamp::from(self.now.wall),
             binary_checksum: self.settings.binary_checksum,
@@ -131,7 +131,7 @@ impl Turn<'_> {
     }
 
     /// Executions first, then what is compared with what is known.
-    pub(super) fn pulled(&mut self, asked: Mono, pulled: Pulled) {
+    fn pulled(&mut self, asked: Mono, pulled: Pulled) {
         let Pulled { snapshot, policy } = pulled;
         let before = self.served();
         self.dispatch(execution::Input::Pulled { asked, entries: snapshot.executions });
@@ -168,12 +168,12 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn post_key(&mut self, key: PublicKey) {
+    fn post_key(&mut self, key: PublicKey) {
         let body = json::encode(&KeyRotateRequest { new_public_key: key });
         self.send(Question::Rotate(key), &Call::RotateKeys, body, None);
     }
 
-    pub(super) fn commit(&mut self, receipt: Option<Receipt>) {
+    fn commit(&mut self, receipt: Option<Receipt>) {
         let Some(identity) = &mut self.agent.identity else { return };
         identity.file.last_rotation = receipt.or_else(|| identity.file.last_rotation.take());
         self.effects.push(Effect::Store(Order::Commit(Box::new(identity.file.clone()))));

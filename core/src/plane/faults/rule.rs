@@ -18,7 +18,7 @@ use crate::{
     },
     wire::{
         faults::FaultRule,
-        http::Body,
+        http::{Body, UNREADABLE},
         json::{self, Fault, Raw},
         problem::{CODE_MAX, Code},
     },
@@ -42,7 +42,7 @@ pub const FIELD_MAX: usize = 256;
 pub enum Refusal {
     #[error("the body is over 16 MiB")]
     TooLarge,
-    #[error("the body could not be read to its end, or its length was told twice")]
+    #[error("{UNREADABLE}")]
     Unreadable,
     #[error("the body is not a fault rule: {0}")]
     Malformed(Fault),
