@@ -13,7 +13,7 @@ use std::{
 
 use rustix::{
     fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat},
-    io::Errno,
+    io::{Errno, retry_on_intr},
 };
 use zeroize::Zeroizing;
 
@@ -48,7 +48,7 @@ impl Directory {
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         create(path)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | ALWAYS;
-        let fd = rustix::fs::open(path, flags, Mode::empty())
+        let fd = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))
             .map_err(|error| refused(path, error.into()))?;
         let stat = rustix::fs::fstat(&fd).map_err(|error| refused(path, error.into()))?;
         check(path, &stat)?;
@@ -84,7 +84,7 @@ impl Directory {
 
     fn open_at(&self, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
         let mode = Mode::RUSR | Mode::WUSR;
-        Ok(rustix::fs::openat(&self.fd, name, flags | ALWAYS, mode)?)
+        Ok(retry_on_intr(|| rustix::fs::openat(&self.fd, name, flags | ALWAYS, mode))?)
     }
 }
 
@@ -134,7 +134,7 @@ fn check(path: &Path, stat: &Stat) -> Result<(), StoreError> {
 fn lock(path: &Path, directory: &OwnedFd) -> Result<File, StoreError> {
     let failed = |source: io::Error| StoreError::Lock { path: path.join(LOCK), source };
     let flags = OFlags::RDWR | OFlags::CREATE | ALWAYS;
-    let fd = rustix::fs::openat(directory, LOCK, flags, Mode::RUSR | Mode::WUSR)
+    let fd = retry_on_intr(|| rustix::fs::openat(directory, LOCK, flags, Mode::RUSR | Mode::WUSR))
         .map_err(|error| failed(error.into()))?;
     let stat = rustix::fs::fstat(&fd).map_err(|error| failed(error.into()))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -191,12 +191,16 @@ impl Disk for Directory {
     }
 
     fn read(&mut self, name: &str) -> io::Result<Found> {
-        let fd = match rustix::fs::openat(&self.fd, name, OFlags::RDONLY | ALWAYS, Mode::empty()) {
+        let fd = match self.open_at(name, OFlags::RDONLY) {
             Ok(fd) => fd,
-            Err(Errno::NOENT) => return Ok(Found::Missing),
-            Err(Errno::LOOP) => return Ok(Found::Foreign("a symbolic link")),
-            Err(Errno::NXIO) => return Ok(Found::Foreign("a socket or a device")),
-            Err(error) => return Err(error.into()),
+            Err(error) => {
+                return match Errno::from_io_error(&error) {
+                    Some(Errno::NOENT) => Ok(Found::Missing),
+                    Some(Errno::LOOP) => Ok(Found::Foreign("a symbolic link")),
+                    Some(Errno::NXIO) => Ok(Found::Foreign("a socket or a device")),
+                    _ => Err(error),
+                };
+            }
         };
         let stat = rustix::fs::fstat(&fd)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -220,7 +224,7 @@ impl Disk for Directory {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        Ok(rustix::fs::fsync(&self.fd)?)
+        Ok(retry_on_intr(|| rustix::fs::fsync(&self.fd))?)
     }
 
     fn beside(&self) -> Option<String> {
@@ -230,13 +234,7 @@ impl Disk for Directory {
     fn make_folder(&mut self, folder: &str) -> io::Result<()> {
         rustix::fs::mkdirat(&self.fd, folder, self.mode & Mode::RWXU)?;
         if folder.starts_with(ABOVE) {
-            let parent = rustix::fs::openat(
-                &self.fd,
-                ABOVE,
-                OFlags::RDONLY | OFlags::DIRECTORY | ALWAYS,
-                Mode::empty(),
-            )?;
-            rustix::fs::fsync(&parent)?;
+            self.sync_folder(ABOVE)?;
         }
         Ok(())
     }
@@ -252,6 +250,6 @@ impl Disk for Directory {
 
     fn sync_folder(&mut self, folder: &str) -> io::Result<()> {
         let folder = self.open_at(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        Ok(rustix::fs::fsync(&folder)?)
+        Ok(retry_on_intr(|| rustix::fs::fsync(&folder))?)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{Read as _, Write as _},
+    io::{ErrorKind, Read as _, Write as _},
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex},
     thread,
@@ -66,6 +66,7 @@ fn read(mut stream: TcpStream) -> (String, TcpStream) {
     let mut one = [0; 1024];
     while !bytes.ends_with(b"\r\n\r\n") {
         match stream.read(&mut one) {
+            Err(fault) if fault.kind() == ErrorKind::Interrupted => {}
             Ok(0) | Err(_) => break,
             Ok(count) => bytes.extend_from_slice(&one[..count]),
         }
