@@ -4,6 +4,7 @@
 
 pub mod alive;
 mod error;
+pub mod framed;
 mod health;
 mod peer;
 mod serve;
