@@ -1,6 +1,6 @@
 //! A connection cut into requests: the same ones in whatever pieces its bytes come.
 
-use meshward_core::wire::framing::{Flaw, Framing, Piece};
+use meshward_core::wire::framing::{Flaw, Framing, HEAD_MAX, Piece};
 
 /// What a connection brought.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub fn framing(bytes: &[u8]) {
 }
 
 fn bring(bytes: &[u8], stride: usize) -> Brought {
-    let (mut framing, mut brought, mut held) = (Framing::new(), Brought::default(), Vec::new());
+    let (mut framing, mut brought, mut held) = (Framing::new(HEAD_MAX), Brought::default(), Vec::new());
     for piece in bytes.chunks(stride) {
         held.extend_from_slice(piece);
         loop {

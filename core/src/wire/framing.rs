@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::http::{Body, Headers, Method, Request};
 
-/// The longest head, in bytes.
+/// The longest head that the HTTP library behind this is sure to take, in bytes.
 pub const HEAD_MAX: usize = 64 << 10;
 
 /// How many header fields a head may have.
@@ -35,10 +35,10 @@ pub enum Flaw {
         "a header line cannot be read: send a name, a colon right behind it and a value, all on one line that CR LF ends"
     )]
     BrokenField,
-    #[error("the target of the request makes its head longer than {HEAD_MAX} bytes")]
-    TargetTooLong,
-    #[error("the head of the request is longer than {HEAD_MAX} bytes")]
-    HeadTooLong,
+    #[error("the target of the request makes its head longer than {0} bytes")]
+    TargetTooLong(usize),
+    #[error("the head of the request is longer than {0} bytes")]
+    HeadTooLong(usize),
     #[error("the request has more than {FIELDS_MAX} header fields")]
     TooManyFields,
     #[error("Content-Length must be a decimal number of bytes, without a sign")]
@@ -47,6 +47,21 @@ pub enum Flaw {
     RepeatedLength,
     #[error("Transfer-Encoding must end in chunked, and HTTP/1.0 does not have it")]
     BadEncoding,
+}
+
+impl Flaw {
+    /// The status that says the most of it.
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::Broken
+            | Self::BrokenField
+            | Self::BadLength
+            | Self::RepeatedLength
+            | Self::BadEncoding => 400,
+            Self::TargetTooLong(_) => 414,
+            Self::HeadTooLong(_) | Self::TooManyFields => 431,
+        }
+    }
 }
 
 /// A head that is refused, with what could be read of it; nothing behind it is read.
@@ -77,8 +92,10 @@ pub enum Piece<'b> {
 }
 
 /// The place that a connection has come to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Framing {
+    /// The longest head, in bytes.
+    head_max: usize,
     at: At,
     /// How many bytes of a partial head were looked at without finding its end.
     seen: usize,
@@ -99,9 +116,14 @@ enum At {
 }
 
 impl Framing {
-    /// A connection on which nothing has come yet.
-    pub const fn new() -> Self {
-        Self { at: At::Head, seen: 0 }
+    /// A connection on which nothing has come yet, with the longest head that it may bring.
+    pub const fn new(head_max: usize) -> Self {
+        Self { head_max, at: At::Head, seen: 0 }
+    }
+
+    /// How many bytes of one piece have to be held at most before it can be told.
+    pub const fn held_max(&self) -> usize {
+        if self.head_max > CHUNK_LINE_MAX { self.head_max } else { CHUNK_LINE_MAX }
     }
 
     /// Takes the front of the bytes; those of a partial piece are to be given again, with more behind them.
@@ -143,8 +165,8 @@ impl Framing {
     }
 
     fn head<'b>(&mut self, bytes: &'b [u8]) -> Piece<'b> {
-        let bytes = bytes.get(..HEAD_MAX).unwrap_or(bytes);
-        let is_full = bytes.len() == HEAD_MAX;
+        let bytes = bytes.get(..self.head_max).unwrap_or(bytes);
+        let is_full = bytes.len() == self.head_max;
         if self.seen > 0 && !is_full && !has_blank_line(bytes, self.seen) {
             self.seen = bytes.len();
             return Piece::Partial;
@@ -154,7 +176,7 @@ impl Framing {
         let flaw = match parsed.parse(bytes) {
             Ok(Status::Complete(length)) => match body(&parsed) {
                 Ok(at) => {
-                    *self = Self { at, seen: 0 };
+                    *self = Self { at, ..Self::new(self.head_max) };
                     return Piece::Head { length, target: parsed.path.unwrap_or_default() };
                 }
                 Err(flaw) => flaw,
@@ -163,8 +185,8 @@ impl Framing {
                 self.seen = bytes.len();
                 return Piece::Partial;
             }
-            Ok(Status::Partial) if parsed.path.is_none() => Flaw::TargetTooLong,
-            Ok(Status::Partial) => Flaw::HeadTooLong,
+            Ok(Status::Partial) if parsed.path.is_none() => Flaw::TargetTooLong(self.head_max),
+            Ok(Status::Partial) => Flaw::HeadTooLong(self.head_max),
             Err(Error::TooManyHeaders) => Flaw::TooManyFields,
             Err(Error::HeaderName | Error::HeaderValue) => Flaw::BrokenField,
             Err(_) => Flaw::Broken,
@@ -186,7 +208,7 @@ impl Framing {
     fn trailers(&mut self, bytes: &[u8]) -> Piece<'static> {
         match parse_headers(bytes, &mut [EMPTY_HEADER; FIELDS_MAX]) {
             Ok(Status::Complete((length, _))) => self.body(length, At::Head),
-            Ok(Status::Partial) if bytes.len() < HEAD_MAX => Piece::Partial,
+            Ok(Status::Partial) if bytes.len() < self.head_max => Piece::Partial,
             Ok(Status::Partial) | Err(_) => self.body(bytes.len(), At::Lost),
         }
     }

@@ -16,7 +16,8 @@ struct Brought {
 
 /// Gives the bytes in parts that end at these places, as a socket would.
 fn bring(bytes: &[u8], ends: &[usize]) -> Brought {
-    let (mut framing, mut brought, mut held) = (Framing::new(), Brought::default(), Vec::new());
+    let (mut framing, mut brought, mut held) =
+        (Framing::new(HEAD_MAX), Brought::default(), Vec::new());
     let mut from = 0;
     for end in ends.iter().copied().chain([bytes.len()]) {
         held.extend_from_slice(&bytes[from..end]);
@@ -94,8 +95,8 @@ fn each_flaw_is_told_from_the_others() {
         (head("Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n"), Flaw::BadEncoding),
         ("POST /a HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), Flaw::BadEncoding),
         (head(&"A: b\r\n".repeat(FIELDS_MAX + 1)), Flaw::TooManyFields),
-        (head(&format!("A: {}\r\n", "b".repeat(HEAD_MAX))), Flaw::HeadTooLong),
-        (format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(HEAD_MAX)), Flaw::TargetTooLong),
+        (head(&format!("A: {}\r\n", "b".repeat(HEAD_MAX))), Flaw::HeadTooLong(HEAD_MAX)),
+        (format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(HEAD_MAX)), Flaw::TargetTooLong(HEAD_MAX)),
     ];
     for (head, expected) in rows {
         assert_eq!(flaw(&head), Some(expected), "{:.80}", head);
@@ -118,7 +119,26 @@ fn what_is_just_within_a_limit_is_a_request() {
         assert_eq!((brought.passed, brought.refused), (head.len(), None), "{:.80}", head);
     }
     let over = format!("GET / HTTP/1.1\r\nA: {value}b\r\n\r\n");
-    assert_eq!(flaw(&over), Some(Flaw::HeadTooLong));
+    assert_eq!(flaw(&over), Some(Flaw::HeadTooLong(HEAD_MAX)));
+}
+
+#[test]
+fn a_connection_may_have_a_shorter_longest_head_and_says_which() {
+    let told = |head: &str| match Framing::new(64).next(head.as_bytes()) {
+        Piece::Refused(refused) => Some((refused.flaw.status(), refused.flaw.to_string())),
+        Piece::Head { length, .. } => {
+            assert_eq!(length, head.len());
+            None
+        }
+        other @ (Piece::Partial | Piece::Body { .. }) => panic!("{other:?}"),
+    };
+    let head = |length: usize| format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "b".repeat(length - 23));
+    assert_eq!(head(64).len(), 64);
+    assert_eq!(told(&head(64)), None);
+    let long = "the head of the request is longer than 64 bytes";
+    assert_eq!(told(&head(65)), Some((431, long.to_owned())));
+    let target = "the target of the request makes its head longer than 64 bytes";
+    assert_eq!(told(&format!("GET /{}", "a".repeat(64))), Some((414, target.to_owned())));
 }
 
 #[test]

@@ -16,16 +16,7 @@ impl Refused for framing::Flaw {
     const MACHINE: &'static str = "head";
 
     fn denial(self) -> Denial {
-        let status = match self {
-            Self::Broken
-            | Self::BrokenField
-            | Self::BadLength
-            | Self::RepeatedLength
-            | Self::BadEncoding => 400,
-            Self::TargetTooLong => 414,
-            Self::HeadTooLong | Self::TooManyFields => 431,
-        };
-        Denial::plain(status, self)
+        Denial::plain(self.status(), self)
     }
 }
 
