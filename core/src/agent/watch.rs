@@ -2,8 +2,8 @@
 //!
 //! | State of a watcher | Input | Then |
 //! |---|---|---|
-//! | none | opened, room | listening, greeted |
-//! | none | opened, no room, or closed | refused |
+//! | none | opened, room behind its door | listening, greeted |
+//! | none | opened, no room there, or closed | refused |
 //! | listening | changed | told; of a secret only who may read secrets |
 //! | listening | left | none |
 //! | listening | closed | none, and nobody listens any more |
@@ -14,7 +14,7 @@
 
 use alloc::{collections::BTreeMap, string::String, vec, vec::Vec};
 
-use super::{network::Network, view::View};
+use super::{facts::Door, network::Network, view::View};
 use crate::{
     ids::CallId,
     step::Step,
@@ -25,8 +25,11 @@ use crate::{
     },
 };
 
-/// How many may listen at once.
+/// How many may listen at once over the socket.
 pub const WATCHERS_MAX: usize = 64;
+
+/// How many may listen at once by TCP: fewer than there are connections, so that others can ask.
+pub const TCP_WATCHERS_MAX: usize = 32;
 
 /// How many frames wait for one watcher; one that has not taken them when another comes is cut off.
 pub const BUFFER_LEN: usize = 64;
@@ -38,15 +41,21 @@ pub const KEYS_MAX: usize = 16;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watch {
     sequence: u64,
-    /// Whether each may hear of secrets.
-    watchers: BTreeMap<CallId, bool>,
+    watchers: BTreeMap<CallId, Watcher>,
     closed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Watcher {
+    door: Door,
+    hears_of_secrets: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     Opened {
         watcher: CallId,
+        door: Door,
         hears_of_secrets: bool,
     },
     Left(CallId),
@@ -67,7 +76,9 @@ impl Watch {
     /// Moves on one input.
     pub fn step(mut self, input: Input) -> Step<Self, Effect> {
         match input {
-            Input::Opened { watcher, hears_of_secrets } => self.opened(watcher, hears_of_secrets),
+            Input::Opened { watcher, door, hears_of_secrets } => {
+                self.opened(watcher, Watcher { door, hears_of_secrets })
+            }
             Input::Left(watcher) => {
                 self.watchers.remove(&watcher);
                 Step::to(self)
@@ -85,11 +96,12 @@ impl Watch {
         !self.watchers.is_empty()
     }
 
-    fn opened(mut self, watcher: CallId, hears_of_secrets: bool) -> Step<Self, Effect> {
-        if self.closed || self.watchers.len() >= WATCHERS_MAX {
+    fn opened(mut self, watcher: CallId, by: Watcher) -> Step<Self, Effect> {
+        let beside = self.watchers.values().filter(|other| other.door == by.door).count();
+        if self.closed || beside >= watchers_max(by.door) {
             return Step::to(self).emit(Effect::Refuse(watcher));
         }
-        self.watchers.insert(watcher, hears_of_secrets);
+        self.watchers.insert(watcher, by);
         let hello = Frame::event(self.sequence, "hello", b"{}");
         Step::to(self).emit(Effect::Open { watcher, hello })
     }
@@ -97,11 +109,19 @@ impl Watch {
     fn changed(mut self, change: &Change) -> Step<Self, Effect> {
         self.sequence += 1;
         let open = change.kind != ChangeKind::Secret;
-        let hearers = self.watchers.iter().filter(|(_, hears)| open || **hears);
+        let hearers = self.watchers.iter().filter(|(_, by)| open || by.hears_of_secrets);
         let to: Vec<_> = hearers.map(|(watcher, _)| *watcher).collect();
         let frame = Frame::event(self.sequence, "change", &json::encode(change));
         let send = (!to.is_empty()).then_some(Effect::Send { to, frame });
         Step::to(self).emit_all(send)
+    }
+}
+
+const fn watchers_max(door: Door) -> usize {
+    match door {
+        Door::Health => 0,
+        Door::Socket => WATCHERS_MAX,
+        Door::Tcp => TCP_WATCHERS_MAX,
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use meshward_core::{
     agent::{
-        Caller, Door, Effect, Input, Peer, StagedFile, Stream,
-        watch::{self, KEYS_MAX, WATCHERS_MAX, Watch},
+        Caller, Door, Effect, Input, Peer, StagedFile, Stream, TcpSettings,
+        watch::{self, KEYS_MAX, TCP_WATCHERS_MAX, WATCHERS_MAX, Watch},
     },
     ids::CallId,
+    secret::Secret,
     wire::{
         change::{Change, ChangeKind},
         http::{Body, Headers, Method, Request},
@@ -18,11 +19,23 @@ use meshward_core::{
 use crate::bench::{Bench, responded, seconds, sent_to};
 
 fn open(bench: &mut Bench, call: u64, peer: Option<Peer>) -> Vec<Effect> {
-    let headers = Headers::new();
+    open_by(bench, call, (Door::Socket, Headers::new(), peer))
+}
+
+fn open_by(
+    bench: &mut Bench,
+    call: u64,
+    (door, headers, peer): (Door, Headers, Option<Peer>),
+) -> Vec<Effect> {
     let path = "/v1/watch".into();
     let request = Request { method: Method::Get, path, query: None, headers, body: Body::EMPTY };
-    let caller = Caller { door: Door::Socket, peer };
+    let caller = Caller { door, peer };
     bench.give(Input::Asked { call: CallId(call), caller, request })
+}
+
+fn open_by_tcp(bench: &mut Bench, call: u64) -> Vec<Effect> {
+    let headers = Headers::new().with("authorization", "Bearer token");
+    open_by(bench, call, (Door::Tcp, headers, None))
 }
 
 fn text(frame: &Frame) -> String {
@@ -133,6 +146,22 @@ fn one_watcher_too_many_is_refused_until_another_leaves() {
 }
 
 #[test]
+fn watchers_by_tcp_have_places_of_their_own_and_fewer() {
+    let mut bench = pulled();
+    bench.settings.tcp = Some(TcpSettings::new(&Secret::new("token".into()), String::new()));
+    for watcher in 0..TCP_WATCHERS_MAX as u64 {
+        assert!(matches!(open_by_tcp(&mut bench, watcher).as_slice(), [Effect::Stream(_)]));
+    }
+    match open_by_tcp(&mut bench, 100).as_slice() {
+        [Effect::Reply { response, .. }] => assert_eq!(response.status, 503),
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(open(&mut bench, 101, None).as_slice(), [Effect::Stream(_)]));
+    bench.give(Input::Left(CallId(3)));
+    assert!(matches!(open_by_tcp(&mut bench, 102).as_slice(), [Effect::Stream(_)]));
+}
+
+#[test]
 fn streams_end_when_the_agent_begins_to_stop_and_none_opens_after() {
     let mut bench = pulled();
     open(&mut bench, 1, None);
@@ -149,8 +178,13 @@ fn of_secrets_only_those_hear_who_may_read_them() {
     );
     let mut watch = Watch::default();
     for (watcher, hears_of_secrets) in [(1, true), (2, false), (3, true)] {
-        watch =
-            watch.step(watch::Input::Opened { watcher: CallId(watcher), hears_of_secrets }).state;
+        watch = watch
+            .step(watch::Input::Opened {
+                watcher: CallId(watcher),
+                door: Door::Socket,
+                hears_of_secrets,
+            })
+            .state;
     }
     let mut heard = BTreeMap::new();
     for (name, change) in [("secret", secret), ("report", report)] {
@@ -173,5 +207,8 @@ fn the_gate_decides_who_hears_of_secrets_when_the_stream_opens() {
         assert!(matches!(open(&mut bench, call, Some(peer)).as_slice(), [Effect::Stream(_)]));
     }
     let text = format!("{:?}", bench.agent);
-    assert!(text.contains("CallId(1): true") && text.contains("CallId(2): false"), "{text}");
+    for (call, hears) in [(1, true), (2, false)] {
+        let told = format!("CallId({call}): Watcher {{ door: Socket, hears_of_secrets: {hears} }}");
+        assert!(text.contains(&told), "{text}");
+    }
 }

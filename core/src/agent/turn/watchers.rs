@@ -18,7 +18,7 @@ use crate::{
 impl Turn<'_> {
     pub(super) fn watch_asked(&mut self, watcher: CallId, caller: &Caller) {
         let hears_of_secrets = self.gate(caller).is_ok();
-        self.watch(watch::Input::Opened { watcher, hears_of_secrets });
+        self.watch(watch::Input::Opened { watcher, door: caller.door, hears_of_secrets });
     }
 
     /// Tells the watchers that something is no longer what it was.
