@@ -1,7 +1,7 @@
 //! What programs on the node send, and what the disk holds of it.
 
 use meshward_core::{
-    agent::local::{BODY_MAX, CONTENT_TYPE_MAX, REPORT_BODY_MAX, body_max, read_report, route},
+    agent::local::{Ask, CONTENT_TYPE_MAX, REPORT_BODY_MAX, read_report, route},
     wire::{
         grammar::ReportKey,
         http::{Body, Headers, Method, Request},
@@ -26,9 +26,10 @@ pub fn decode_local(bytes: &[u8]) {
     }
     for method in METHODS {
         for path in [text.to_owned(), format!("/v1/state/{text}"), format!("/v1/{text}")] {
-            let found = route(method, &path);
-            let longest = body_max(method, &path);
-            assert!(longest == BODY_MAX || longest == REPORT_BODY_MAX && found.is_ok());
+            let Ok(ask) = route(method, &path) else { continue };
+            let is_write = matches!(ask, Ask::PutReport(_));
+            let longest = ask.body_max();
+            assert!(longest == 0 || is_write && longest == REPORT_BODY_MAX);
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     drive::{self, INBOX_MAX, Inbox},
     image,
     local::{
-        self, ASKED_MAX, Addresses, Inlet, ListenError, Listeners,
+        self, ASKED_MAX, Addresses, Inlet, ListenError, Listeners, Tcp,
         token::{self, TokenError},
     },
     perform::Performer,
@@ -58,7 +58,7 @@ pub async fn run(
     let listeners = match purpose {
         Purpose::Run => {
             let inlet = Inlet { asked: asked_in, facts: facts_in.clone() };
-            local::listen(&addresses(config), &inlet).await?
+            local::listen(&addresses(config, &settings), &inlet).await?
         }
         Purpose::Register => Listeners::none(),
     };
@@ -122,11 +122,12 @@ fn client_settings(config: &Config) -> ClientSettings {
     }
 }
 
-fn addresses(config: &Config) -> Addresses {
+fn addresses(config: &Config, settings: &Settings) -> Addresses {
+    let listen = config.local_api.http_listen.clone();
     Addresses {
         socket: config.local_api.socket_path.clone(),
         secret_group: config.local_api.secret_auth_enabled.then(|| local::SECRET_GROUP.to_owned()),
-        tcp: config.local_api.http_enabled.then(|| config.local_api.http_listen.clone()),
+        tcp: settings.tcp.clone().map(|settings| Tcp { listen, settings }),
         health: config.health.enabled.then(|| config.health.listen.clone()),
     }
 }

@@ -121,11 +121,11 @@ fn mode(path: &Path) -> u32 {
 async fn a_request_reaches_the_core_whole_and_its_answer_comes_back() {
     let (_folder, place) = place();
     let _listeners = open(&place).await.unwrap();
-    let request = b"PUT /v1/state/report/a%2Fb?x=%20y HTTP/1.1\r\nhost: h\r\nX-One: two\r\n\
+    let request = b"PUT /v1/state/report/a%62?x=%20y HTTP/1.1\r\nhost: h\r\nX-One: two\r\n\
                     content-length: 4\r\nconnection: close\r\n\r\nbody";
     let answer = over_socket(&place.socket, request).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\nx-door: socket\r\n"), "{answer}");
-    let seen = r#"Put /v1/state/report/a%2Fb Some("x=%20y") Some("two") body"#;
+    let seen = r#"Put /v1/state/report/a%62 Some("x=%20y") Some("two") body"#;
     assert!(answer.ends_with(&format!("\r\n\r\n{seen}")), "{answer}");
 }
 
@@ -133,7 +133,7 @@ async fn a_request_reaches_the_core_whole_and_its_answer_comes_back() {
 async fn the_socket_serves_one_request_after_another_and_the_health_address_one() {
     let (_run, place) = place();
     let _listeners = open(&place).await.unwrap();
-    let two = b"GET /1 HTTP/1.1\r\nhost: h\r\n\r\nGET /2 HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+    let two = b"GET /v1/peers HTTP/1.1\r\nhost: h\r\n\r\nGET /v1/state HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
     assert_eq!(over_socket(&place.socket, two).await.matches("200 OK").count(), 2);
     let (_folder, _listeners, address) = health_echo().await;
     let answer = over_tcp(address, two).await;
@@ -145,9 +145,9 @@ async fn the_socket_serves_one_request_after_another_and_the_health_address_one(
 async fn a_body_over_the_cap_is_told_to_the_core_as_oversized() {
     let (_folder, place) = place();
     let _listeners = open(&place).await.unwrap();
-    for (length, seen) in [(65_536, "x"), (65_537, "oversized")] {
+    for (length, seen) in [(1 << 20, "x"), ((1 << 20) + 1, "oversized")] {
         let mut request = format!(
-            "POST / HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
+            "PUT /v1/state/report/a HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
         )
         .into_bytes();
         request.resize(request.len() + length, b'x');
@@ -162,7 +162,7 @@ async fn a_core_that_has_ended_is_told_as_busy() {
     drop(inbox);
     let (_folder, listeners) = health("127.0.0.1:0", inlet(sender.clone()).clone()).await.unwrap();
     let address = listeners.health().unwrap();
-    let request = b"GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+    let request = b"GET /v1/state HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
     let answer = over_tcp(address, request).await;
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.ends_with("agent busy\n"), "{answer}");
     let (_folder, place) = place();
@@ -173,12 +173,8 @@ async fn a_core_that_has_ended_is_told_as_busy() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_too_long_or_never_ends_is_ended() {
+async fn a_head_that_never_ends_is_ended() {
     let (_folder, _listeners, address) = health_echo().await;
-    let mut long = b"GET / HTTP/1.1\r\nhost: h\r\nx: ".to_vec();
-    long.resize(9_000, b'x');
-    let answer = over_tcp(address, &long).await;
-    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{answer}");
     let begun = Instant::now();
     over_tcp(address, b"GET / HTTP/1.1\r\nhost:").await;
     let waited = begun.elapsed();
@@ -199,33 +195,6 @@ async fn a_probe_is_answered_while_idle_connections_take_every_place() {
     assert!(matches!(read, Ok(Ok(0) | Err(_))), "the oldest is not closed: {read:?}");
 }
 
-#[tokio::test]
-async fn one_connection_too_many_on_the_socket_is_closed_and_a_place_is_free_again_later() {
-    let (_folder, place) = place();
-    let _listeners = open(&place).await.unwrap();
-    let mut held = Vec::new();
-    for _ in 0..1024 {
-        held.push(UnixStream::connect(&place.socket).await.unwrap());
-    }
-    let mut excess = UnixStream::connect(&place.socket).await.unwrap();
-    let mut byte = [0; 1];
-    let read = tokio::time::timeout(Duration::from_secs(4), excess.read(&mut byte)).await;
-    assert!(matches!(read, Ok(Ok(0) | Err(_))), "the excess is not closed: {read:?}");
-    drop(held);
-    let begun = Instant::now();
-    loop {
-        let mut stream = UnixStream::connect(&place.socket).await.unwrap();
-        let mut text = Vec::new();
-        // The places are given back one by one.
-        drop(stream.write_all(b"GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n").await);
-        drop(stream.read_to_end(&mut text).await);
-        if text.starts_with(b"HTTP/1.1 200 OK") {
-            break;
-        }
-        assert!(begun.elapsed() < LONG);
-    }
-}
-
 /// The resident memory of this process, in MiB.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
@@ -242,7 +211,7 @@ async fn clients_that_read_nothing_share_a_bounded_memory() {
     let mut silent = Vec::new();
     for _ in 0..400 {
         let mut stream = UnixStream::connect(&place.socket).await.unwrap();
-        stream.write_all(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
+        stream.write_all(b"GET /v1/state HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
         silent.push(stream);
     }
     let mut refused = 0;
@@ -271,7 +240,7 @@ async fn a_live_socket_is_refused_and_a_stale_one_replaced() {
     let (_folder, place) = place();
     let listeners = open(&place).await.unwrap();
     assert!(matches!(refused(&place).await, ListenError::SocketInUse(_)));
-    let request = b"GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+    let request = b"GET /v1/state HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
     assert!(over_socket(&place.socket, request).await.contains("200 OK"));
     listeners.close(LONG).await;
     assert!(!place.socket.exists(), "the socket is removed at the end");

@@ -8,21 +8,17 @@ use meshward_core::agent::Door;
 use tokio::net::TcpListener;
 use tracing::info;
 
-use super::{
-    ListenError,
-    serve::{Crowded, Limits},
-    tcp::first_free,
-};
+use super::{ListenError, serve::Limits, tcp::first_free};
 use crate::config::ListenAddress;
 
 pub(super) const LIMITS: Limits = Limits {
     door: Door::Health,
     connections_max: 64,
-    crowded: Crowded::DropOldest,
     head: Duration::from_secs(5),
     body: Duration::from_secs(10),
     answer: Duration::from_secs(10),
     write: Duration::from_secs(10),
+    discard: Duration::from_secs(2),
     head_bytes_max: 8 * 1024,
     keep_alive: false,
 };

@@ -3,6 +3,8 @@
 //! Specification: "Local HTTP API" and "Health listener".
 
 pub mod alive;
+mod answer;
+mod crowd;
 mod error;
 pub mod framed;
 mod health;
@@ -30,6 +32,7 @@ use crate::config::ListenAddress;
 pub use error::ListenError;
 /// The group whose members may read secrets where `local_api.secret_auth_enabled` is set.
 pub use peer::SECRET_GROUP;
+pub use tcp::Tcp;
 pub use watch::Feed;
 
 /// How many requests may wait for the loop; who brings one more waits itself.
@@ -63,7 +66,7 @@ pub struct Addresses {
     /// The group whose members may read secrets, where that is asked of them.
     pub secret_group: Option<String>,
     /// Where the local API is open by TCP as well.
-    pub tcp: Option<ListenAddress>,
+    pub tcp: Option<Tcp>,
     pub health: Option<ListenAddress>,
 }
 
@@ -103,16 +106,16 @@ impl Listeners {
     }
 
     /// Serves a listener; the core is told when it ends before it is stopped.
-    fn serve(&mut self, listener: impl serve::Accept, limits: serve::Limits, to: &Inlet) {
-        let (asked, facts) = (to.asked.clone(), to.facts.clone());
+    fn serve(&mut self, listener: impl serve::Accept, hall: answer::Hall, to: &Inlet) {
+        let (door, facts) = (hall.limits.door, to.facts.clone());
         let stopped = self.stop.subscribe();
         self.tasks.spawn(async move {
             let mut served = JoinSet::new();
-            served.spawn(serve::listener(listener, limits, asked, stopped.clone()));
+            served.spawn(serve::listener(listener, hall, stopped.clone()));
             // It may have panicked.
             let _ = served.join_next().await;
             if !*stopped.borrow() {
-                let _ = facts.send(Input::Broke(limits.door)).await;
+                let _ = facts.send(Input::Broke(door)).await;
             }
         });
     }
@@ -128,19 +131,20 @@ pub struct Inlet {
 /// Opens the health listener, then the TCP listener, then the socket, and serves them.
 pub async fn listen(addresses: &Addresses, to: &Inlet) -> Result<Listeners, ListenError> {
     let mut listeners = Listeners::none();
+    let hall = |limits, tcp| answer::Hall::new(limits, tcp, to.asked.clone());
     if let Some(address) = &addresses.health {
         let listener = health::bind(address).await?;
         listeners.health = listener.local_addr().ok();
-        listeners.serve(listener, health::LIMITS, to);
+        listeners.serve(listener, hall(health::LIMITS, None), to);
     }
-    if let Some(address) = &addresses.tcp {
-        let listener = tcp::bind(address).await?;
+    if let Some(door) = &addresses.tcp {
+        let listener = tcp::bind(&door.listen).await?;
         listeners.tcp = listener.local_addr().ok();
-        listeners.serve(listener, tcp::LIMITS, to);
+        listeners.serve(listener, hall(tcp::LIMITS, Some(door.settings.clone())), to);
     }
     let (listener, name) = socket::bind(&addresses.socket)?;
     listeners.socket = Some(name);
     let guarded = serve::Guarded { listener, secret_group: addresses.secret_group.clone() };
-    listeners.serve(guarded, socket::LIMITS, to);
+    listeners.serve(guarded, hall(socket::LIMITS, None), to);
     Ok(listeners)
 }

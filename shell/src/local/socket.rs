@@ -18,10 +18,7 @@ use rustix::{
 use tokio::net::UnixListener;
 use tracing::{info, warn};
 
-use super::{
-    ListenError,
-    serve::{Crowded, Limits},
-};
+use super::{ListenError, serve::Limits};
 
 /// The longest path of a socket, in bytes.
 pub(super) const PATH_MAX: usize = 107;
@@ -35,11 +32,11 @@ const GROUP: &str = "meshward";
 pub(super) const LIMITS: Limits = Limits {
     door: Door::Socket,
     connections_max: 1024,
-    crowded: Crowded::RefuseNewest,
     head: Duration::from_secs(5),
     body: Duration::from_secs(10),
     answer: Duration::from_secs(30),
     write: Duration::from_secs(10),
+    discard: Duration::from_secs(2),
     head_bytes_max: 16 * 1024,
     keep_alive: true,
 };

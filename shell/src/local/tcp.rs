@@ -4,12 +4,19 @@
 
 use std::io;
 
-use meshward_core::agent::Door;
+use meshward_core::agent::{Door, TcpSettings};
 use tokio::net::TcpListener;
 use tracing::info;
 
 use super::{ListenError, serve::Limits, socket};
 use crate::config::ListenAddress;
+
+/// Where the local API is open by TCP, and who may ask there.
+#[derive(Clone, Debug)]
+pub struct Tcp {
+    pub listen: ListenAddress,
+    pub settings: TcpSettings,
+}
 
 pub(super) const LIMITS: Limits = Limits { door: Door::Tcp, connections_max: 64, ..socket::LIMITS };
 

@@ -12,7 +12,10 @@ use hyper::body::{Body, Bytes, Frame as Chunk};
 use meshward_core::{agent::watch::BUFFER_LEN, ids::CallId, wire::sse::Frame};
 use tokio::sync::{mpsc, oneshot};
 
-use super::alive::{Alive, shared};
+use super::{
+    alive::{Alive, shared},
+    crowd::Work,
+};
 
 /// How often a stream says that it is alive.
 const KEEP_ALIVE_PERIOD: Duration = Duration::from_secs(15);
@@ -63,15 +66,19 @@ impl Watchers {
 pub(super) struct Events {
     alive: Alive,
     _presence: oneshot::Sender<Infallible>,
+    /// Absent in tests without a connection.
+    _work: Option<Work>,
 }
 
 impl Events {
-    pub(super) fn new(feed: Feed) -> Self {
-        Self::with_sign_of_life(feed, KEEP_ALIVE_PERIOD)
+    /// Keeps the place of its connection while it is open.
+    pub(super) fn new(feed: Feed, work: Work) -> Self {
+        Self::with_sign_of_life(feed, KEEP_ALIVE_PERIOD, Some(work))
     }
 
-    fn with_sign_of_life(Feed { frames, presence }: Feed, period: Duration) -> Self {
-        Self { alive: Alive::new(frames, period), _presence: presence }
+    fn with_sign_of_life(feed: Feed, period: Duration, work: Option<Work>) -> Self {
+        let Feed { frames, presence } = feed;
+        Self { alive: Alive::new(frames, period), _presence: presence, _work: work }
     }
 }
 
@@ -107,7 +114,7 @@ mod tests {
             watchers.send(&[CallId(1), CallId(2)], &frame(sequence));
             assert!(quick.frames.recv().await.is_some());
         }
-        let mut slow = Events::new(slow);
+        let mut slow = Events::with_sign_of_life(slow, KEEP_ALIVE_PERIOD, None);
         let mut taken = 0;
         while let Some(Ok(_)) = slow.frame().await {
             taken += 1;
@@ -122,7 +129,7 @@ mod tests {
     async fn a_quiet_stream_says_that_it_is_alive() {
         let mut watchers = Watchers::default();
         let (feed, _) = watchers.open(CallId(1), &frame(0));
-        let mut events = Events::with_sign_of_life(feed, Duration::from_millis(1));
+        let mut events = Events::with_sign_of_life(feed, Duration::from_millis(1), None);
         assert_eq!(events.frame().await.unwrap().unwrap().into_data().unwrap()[..6], *b"id: 0\n");
         assert_eq!(events.frame().await.unwrap().unwrap().into_data().unwrap(), KEEP_ALIVE);
         watchers.close();

@@ -2,13 +2,17 @@
 
 use std::{
     fs::{self, Permissions},
+    io::{BufReader, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},
     os::unix::fs::PermissionsExt as _,
 };
 
+use serde_json::json;
+
 use crate::{
     local::exchange,
-    node::{Node, fixture, text, until},
+    node::{Node, PATIENCE, fixture, post, text, until},
+    watch::line_with,
 };
 
 const TOKEN: &str = "canary-of-the-local-token";
@@ -66,6 +70,41 @@ async fn whoever_holds_the_token_asks_by_tcp_and_nobody_else() {
     agent.signal("-TERM");
     assert_eq!(agent.ended(), Some(0));
     assert!(!node.log().contains(TOKEN), "the token is in the log");
+}
+
+/// Opens an event stream and reads until it has greeted.
+fn watch(address: SocketAddr) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let bearer = format!("Authorization: Bearer {TOKEN}\r\n");
+    let request = format!("GET /v1/watch HTTP/1.1\r\nHost: {address}\r\n{bearer}\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut stream = BufReader::new(stream);
+    line_with(&mut stream, "event: hello");
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn watchers_by_tcp_leave_places_for_others_and_are_not_cut_off_for_them() {
+    let plane = fixture().await;
+    let address = free();
+    let node = node(&plane.url(), address, TOKEN, 0o600);
+    let _agent = node.start();
+    until("the listener is open", || TcpStream::connect(address).is_ok()).await;
+    until("the node is ready", || node.run(&["status"]).status.success()).await;
+    let mut watchers: Vec<_> = (0..32).map(|_| watch(address)).collect();
+    let bearer = format!("Authorization: Bearer {TOKEN}\r\n");
+    let refused = ask(address, "/v1/watch", &bearer).unwrap();
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    assert!(refused.contains("{\"error\":\"too many watchers\"}"), "{refused}");
+    let idle: Vec<_> = (0..100).map(|_| TcpStream::connect(address).unwrap()).collect();
+    assert!(ask(address, "/v1/state", &bearer).unwrap().starts_with("HTTP/1.1 200 "));
+    let state = json!({"state": {"metadata": [{"key": "zone", "value": "x"}]}});
+    post(&plane, "/test/configure-state", &state);
+    for watcher in &mut watchers {
+        line_with(watcher, "\"zone\"");
+    }
+    drop(idle);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -23,7 +23,7 @@ fn open(node: &Node) -> BufReader<UnixStream> {
 }
 
 /// The next line that holds this.
-fn line_with(stream: &mut impl BufRead, part: &str) -> String {
+pub(crate) fn line_with(stream: &mut impl BufRead, part: &str) -> String {
     loop {
         let mut line = String::new();
         assert!(stream.read_line(&mut line).unwrap() > 0, "the stream ended before {part}");

@@ -46,7 +46,8 @@ fn told(readiness: Readiness) -> Response {
     Response::json(status(readiness), json::encode(&ready))
 }
 
-fn line(status: u16, text: &str) -> Response {
+/// An answer of one line.
+pub(super) fn line(status: u16, text: &str) -> Response {
     let mut body = text.as_bytes().to_vec();
     body.push(b'\n');
     Response { body, ..Response::empty(status) }.with("content-type", "text/plain; charset=utf-8")

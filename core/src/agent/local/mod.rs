@@ -5,7 +5,9 @@
 mod actions;
 pub mod bearer;
 pub mod gate;
+pub mod head;
 mod health;
+pub mod places;
 mod report;
 mod route;
 pub mod secret;
@@ -24,7 +26,7 @@ use crate::wire::{
 };
 pub use health::health;
 pub use report::{CONTENT_TYPE_MAX, read_report, reported};
-pub use route::{Ask, BODY_MAX, Miss, REPORT_BODY_MAX, Read, body_max, route};
+pub use route::{Ask, Miss, REPORT_BODY_MAX, Read, route};
 
 /// What there is to read.
 #[derive(Clone, Debug)]

@@ -4,13 +4,13 @@
 
 use alloc::{borrow::ToOwned as _, string::String};
 
-use crate::wire::http::{Method, percent_decode};
+use crate::wire::{
+    grammar::ReportKey,
+    http::{Method, percent_decode},
+};
 
 /// "Local API report write body: 1 MiB".
 pub const REPORT_BODY_MAX: usize = 1 << 20;
-
-/// The longest body of any other request, in bytes.
-pub const BODY_MAX: usize = 64 << 10;
 
 /// What a program asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,22 @@ pub enum Ask {
     RunAction,
     Secret(String),
     Watch,
+}
+
+impl Ask {
+    /// How much of its body is read, in bytes; what the rest of it would not change is not read at all.
+    pub fn body_max(&self) -> usize {
+        match self {
+            Self::PutReport(key) if ReportKey::parse(key).is_ok() => REPORT_BODY_MAX,
+            Self::PutReport(_)
+            | Self::Read(_)
+            | Self::DeleteReport(_)
+            | Self::ReloadHooks
+            | Self::RunAction
+            | Self::Secret(_)
+            | Self::Watch => 0,
+        }
+    }
 }
 
 /// What is known already, and only looked up.
@@ -76,14 +92,6 @@ pub fn route(method: Method, path: &str) -> Result<Ask, Miss> {
         (Place::Read(_), _) => Err(Miss::Method { allow: "GET, HEAD" }),
         (Place::Order(_), _) => Err(Miss::Method { allow: "POST" }),
         (Place::Report(_), _) => Err(Miss::Method { allow: "DELETE, GET, HEAD, PUT" }),
-    }
-}
-
-/// How much of the body of such a request is read, in bytes.
-pub fn body_max(method: Method, path: &str) -> usize {
-    match route(method, path) {
-        Ok(Ask::PutReport(_)) => REPORT_BODY_MAX,
-        Ok(_) | Err(_) => BODY_MAX,
     }
 }
 

@@ -18,14 +18,9 @@ impl Turn<'_> {
         if caller.door == Door::Health {
             return self.reply(call, local::health(self.agent.readiness(), request));
         }
-        if caller.door == Door::Tcp
-            && let Err(refused) = local::bearer::admit(self.settings.tcp.as_ref(), &request.headers)
-        {
-            return self.reply(call, refused);
-        }
-        match local::route(request.method, &request.path) {
+        match local::head::asked(self.settings.tcp.as_ref(), caller.door, request) {
             Ok(ask) => self.answer((call, caller), ask, request),
-            Err(miss) => self.reply(call, local::missed(miss)),
+            Err(refused) => self.reply(call, refused),
         }
     }
 
