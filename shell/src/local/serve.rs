@@ -154,7 +154,8 @@ async fn connection(
     desk: Desk,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let line = desk.line.clone();
+    // The place is kept as long as anything of the connection is there.
+    let (line, _place) = (desk.line.clone(), Arc::clone(&desk.place));
     let stream = Stalling::new(stream, limits.write);
     let stream = Framed::new(stream, limits.head_bytes_max, line.turned.clone());
     let service = service_fn(move |request| {

@@ -1,13 +1,16 @@
 //! What a head tells is judged before its body: who may not ask, or asks nothing, is neither asked for it nor waited for.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use meshward_core::agent::Door;
-use tokio::io::AsyncWriteExt as _;
+use tokio::{io::AsyncWriteExt as _, time::timeout};
 
 use crate::scene::{AT_ONCE, BEARER, Scene, TCP_MAX, is_closed, next, rest, statuses};
 
 const MIB: usize = 1 << 20;
+
+/// Shorter than a listener reads on behind an answer.
+const SOON: Duration = Duration::from_secs(1);
 
 /// A head that announces a body, and asks whether it is wanted.
 fn asking(line: &str, fields: &str, length: usize) -> String {
@@ -91,8 +94,18 @@ async fn slow_bodies_of_strangers_hold_neither_a_place_nor_the_room_of_bodies() 
     let answer = scene.exchange(Door::Tcp, (head + &body).as_bytes()).await;
     assert!(answer.contains("\"body\":\"1048576\""), "{answer}");
     assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
-    for stream in &mut strangers[TCP_MAX..] {
+    let mut latest = strangers.split_off(TCP_MAX + 1);
+    for stream in &mut latest {
         let answer = next(stream).await;
         assert_eq!(statuses(&answer), [401]);
+    }
+    for mut stream in strangers {
+        let refused = async {
+            while stream.write_all(b"slow").await.is_ok() {
+                tokio::task::yield_now().await;
+            }
+        };
+        let cut = timeout(SOON, refused).await;
+        assert!(cut.is_ok(), "one that goes on sending has a place like any other");
     }
 }
