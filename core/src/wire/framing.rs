@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::http::{Body, Headers, Method, Request};
 
-/// The longest head that the HTTP library behind this is sure to take, in bytes.
+/// The longest head at the control plane, in bytes; the agent's listeners take shorter ones.
 pub const HEAD_MAX: usize = 64 << 10;
 
 /// How many header fields a head may have.

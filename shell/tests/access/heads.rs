@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshward_core::{agent::Door, wire::framing::FIELDS_MAX};
 use proptest::{prelude::*, sample::Index, test_runner::TestRunner};
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     time::timeout,
 };
 
@@ -141,8 +141,7 @@ async fn a_head_that_comes_byte_by_byte_is_a_request_all_the_same() {
 }
 
 /// What comes back until the other side has said all; this side ends so that it need not wait for a limit.
-async fn answered(scene: &Scene, bytes: &[u8]) -> Vec<u8> {
-    let mut stream = scene.unix().await;
+async fn answered(mut stream: impl AsyncRead + AsyncWrite + Unpin, bytes: &[u8]) -> Vec<u8> {
     let mut answer = Vec::new();
     let exchange = async {
         // The other side may answer and close before it has taken everything.
@@ -185,12 +184,19 @@ fn whatever_comes_is_answered_by_the_agent_and_never_by_the_library_below_it() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let scene = runtime.block_on(Scene::telling());
     let mut runner = TestRunner::new(ProptestConfig { cases: 300, ..ProptestConfig::default() });
-    let outcome = runner.run(&broken(), |bytes| {
-        let answer = runtime.block_on(answered(&scene, &bytes));
+    let doors = prop::sample::select(vec![Door::Socket, Door::Tcp, Door::Health]);
+    let outcome = runner.run(&(broken(), doors), |(bytes, door)| {
+        let answer = runtime.block_on(async {
+            match door {
+                Door::Socket => answered(scene.unix().await, &bytes).await,
+                Door::Tcp => answered(scene.tcp().await, &bytes).await,
+                Door::Health => answered(scene.probe().await, &bytes).await,
+            }
+        });
         let text = String::from_utf8_lossy(&answer).replace("HTTP/1.1 100 Continue\r\n\r\n", "");
         for answer in format!("\n{text}").split("\nHTTP/1.").skip(1) {
-            let is_ours = answer.contains("content-type: application/json");
-            prop_assert!(is_ours, "{:?} got {text}", String::from_utf8_lossy(&bytes));
+            let is_ours = answer.contains("content-type: ");
+            prop_assert!(is_ours, "{door:?}: {:?} got {text}", String::from_utf8_lossy(&bytes));
         }
         Ok(())
     });

@@ -36,7 +36,7 @@ pub(crate) struct Scene {
     _listeners: Listeners,
     pub(crate) socket: PathBuf,
     pub(crate) tcp: SocketAddr,
-    pub(crate) health: SocketAddr,
+    health: SocketAddr,
 }
 
 impl Scene {
@@ -77,12 +77,16 @@ impl Scene {
         match door {
             Door::Socket => exchange(self.unix().await, bytes).await,
             Door::Tcp => exchange(self.tcp().await, bytes).await,
-            Door::Health => exchange(TcpStream::connect(self.health).await.unwrap(), bytes).await,
+            Door::Health => exchange(self.probe().await, bytes).await,
         }
     }
 
     pub(crate) async fn unix(&self) -> UnixStream {
         UnixStream::connect(&self.socket).await.unwrap()
+    }
+
+    pub(crate) async fn probe(&self) -> TcpStream {
+        TcpStream::connect(self.health).await.unwrap()
     }
 
     pub(crate) async fn tcp(&self) -> TcpStream {
