@@ -57,10 +57,19 @@ impl BodyRule {
 
 /// Tells from the head alone how the body is to be read; a request that is refused for its head is not read at all.
 pub fn body_rule(settings: &Settings, listener: Listener, head: &Request) -> BodyRule {
+    rule_of(settings, listener, head, route::route(listener, head.method, &head.path))
+}
+
+fn rule_of(
+    settings: &Settings,
+    listener: Listener,
+    head: &Request,
+    routed: Result<Call, route::Miss>,
+) -> BodyRule {
     if admit::admit(listener, &head.path, &head.headers).is_err() {
         return BodyRule::UNREAD;
     }
-    match route::route(listener, head.method, &head.path) {
+    match routed {
         Ok(Call::Ingest { .. }) if ingest::judge_head(settings, &head.headers).is_err() => {
             BodyRule::UNREAD
         }
@@ -69,6 +78,13 @@ pub fn body_rule(settings: &Settings, listener: Listener, head: &Request) -> Bod
         Ok(call) => rule(&call).announced(&head.headers),
         Err(_) => BodyRule::UNREAD,
     }
+}
+
+/// Whether a head announces that nothing follows it, in no encoding.
+fn is_bodiless(headers: &Headers) -> bool {
+    headers.first("transfer-encoding").is_none()
+        && headers.all("content-length").all(|length| length == "0")
+        && headers.first("content-encoding").is_none()
 }
 
 /// Whether a route has no body that it could refuse.
@@ -133,14 +149,18 @@ const fn test_rule(test: &Test) -> BodyRule {
 const UPLOAD_MAX: usize = execution::DECLARED_OUTPUT_MAX as usize;
 
 impl Plane {
-    /// As [`body_rule`], and an upload is read no further than its own token allows.
+    /// As [`body_rule`], and an upload is read no further than its own token allows; where there is no body, nothing is
+    /// asked of the route.
     pub fn body_rule(&self, settings: &Settings, listener: Listener, head: &Request) -> BodyRule {
+        if is_bodiless(&head.headers) {
+            return BodyRule::UNREAD;
+        }
         match route::route(listener, head.method, &head.path) {
             Ok(Call::ExecOutput { execution }) => {
                 let token = serve::token(head.query.as_deref());
                 BodyRule::plain(self.upload_room(&ExecutionId(execution), token))
             }
-            Ok(_) | Err(_) => body_rule(settings, listener, head),
+            routed => rule_of(settings, listener, head, routed),
         }
     }
 

@@ -9,7 +9,11 @@
 //!
 //! Specification: "Authentication"; `decisions.md` section 7 (`/test/faults`, `GET /test/requests`).
 
-use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
+use alloc::{
+    borrow::{Cow, ToOwned as _},
+    string::String,
+    vec::Vec,
+};
 
 use super::{
     Arrival, Effect, Plane, Settings, admit, body,
@@ -236,7 +240,10 @@ impl Plane {
         let Exchange { settings, now, method, path, outcome, .. } = exchange;
         let Note { query, duration, request_bytes, body } = note;
         let at = now.wall;
-        let path = mask::shapes(&path).into_owned();
+        let path = match mask::shapes(&path) {
+            Cow::Borrowed(_) => path,
+            Cow::Owned(masked) => masked,
+        };
         let entry = Entry { at, method, path, query, outcome, duration, request_bytes, body };
         self.verifies.count(&entry);
         self.journal.keep(entry);

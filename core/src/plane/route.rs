@@ -5,6 +5,7 @@
 //! Specification: "Endpoints"; `decisions.md` sections 5 (Unknown path, wrong method) and 7 (Percent-encoding; `HEAD`).
 
 use alloc::{
+    borrow::Cow,
     string::{String, ToString},
     vec,
     vec::Vec,
@@ -33,29 +34,33 @@ pub enum Miss {
 /// Finds the call that a request means.
 pub fn route(listener: Listener, method: Method, path: &str) -> Result<Call, Miss> {
     let segments = segments(path).ok_or(Miss::NotFound)?;
-    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-    let offers = match listener {
+    let segments: Vec<&str> = segments.iter().map(AsRef::as_ref).collect();
+    let mut offers = match listener {
         Listener::Main => offers(&segments),
         Listener::Tls => tls_offers(&segments),
     };
     if offers.is_empty() {
         return Err(Miss::NotFound);
     }
-    let allow = allow(&offers);
     let streams = offers.iter().any(|(_, call)| matches!(call, Call::Events { .. }));
     let wanted = if method == Method::Head && !streams { Method::Get } else { method };
-    let found = offers.into_iter().find(|(offered, _)| *offered == wanted);
-    found.map(|(_, call)| call).ok_or(Miss::Method { allow })
+    match offers.iter().position(|(offered, _)| *offered == wanted) {
+        Some(at) => Ok(offers.swap_remove(at).1),
+        None => Err(Miss::Method { allow: allow(&offers) }),
+    }
 }
 
 /// The decoded segments of a path; `None` where one of them can be in no route.
-pub(super) fn segments(path: &str) -> Option<Vec<String>> {
+pub(super) fn segments(path: &str) -> Option<Vec<Cow<'_, str>>> {
     path.strip_prefix('/')?.split('/').map(segment).collect()
 }
 
-fn segment(raw: &str) -> Option<String> {
-    let text = percent_decode(raw)?;
-    let reachable = !text.contains('/') && !matches!(text.as_str(), "" | "." | "..");
+fn segment(raw: &str) -> Option<Cow<'_, str>> {
+    let text = match raw.contains('%') {
+        true => Cow::Owned(percent_decode(raw)?),
+        false => Cow::Borrowed(raw),
+    };
+    let reachable = !text.contains('/') && !matches!(&*text, "" | "." | "..");
     reachable.then_some(text)
 }
 

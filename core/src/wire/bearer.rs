@@ -2,16 +2,19 @@
 //!
 //! Specification: "Authentication".
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, string::String};
 
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-use super::grammar::{NodeSecretKey, Uuid, base64url_bytes, base64url_text};
+use super::grammar::{NodeSecretKey, Uuid, base64url_bytes, base64url_slice, base64url_text};
 use crate::secret::Secret;
 
 /// The bytes of the payload: a UUID and a key.
 pub const PAYLOAD_LEN: usize = 48;
+
+/// The payload as its text.
+const PAYLOAD_TEXT_LEN: usize = PAYLOAD_LEN / 3 * 4;
 
 /// Why an `Authorization` header is no bearer envelope; says which check failed and holds nothing of the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -37,6 +40,16 @@ pub struct Credential {
     pub key: NodeSecretKey,
 }
 
+/// What a payload holds; one of any other length is decoded only to tell what is wrong with it.
+fn payload_bytes(text: &str) -> Result<Zeroizing<[u8; PAYLOAD_LEN]>, Refusal> {
+    if text.len() != PAYLOAD_TEXT_LEN {
+        let other = base64url_bytes(text).map(Zeroizing::new);
+        return Err(other.map_or(Refusal::Encoding, |_| Refusal::Length));
+    }
+    let mut bytes = Zeroizing::new([0; PAYLOAD_LEN]);
+    base64url_slice(text, &mut *bytes).map(|()| bytes).ok_or(Refusal::Encoding)
+}
+
 impl Credential {
     /// Reads the value of an `Authorization` header, in the order of the specification's checks.
     pub fn parse(header: &str) -> Result<Self, Refusal> {
@@ -49,11 +62,10 @@ impl Credential {
         if env.is_empty() {
             return Err(Refusal::Envelope);
         }
-        let bytes: Zeroizing<Vec<u8>> = base64url_bytes(payload).ok_or(Refusal::Encoding)?.into();
-        let (node, key) = bytes.split_at_checked(16).ok_or(Refusal::Length)?;
-        let node = node.try_into().map_err(|_| Refusal::Length)?;
+        let bytes = payload_bytes(payload)?;
+        let (node, key) = bytes.split_first_chunk().ok_or(Refusal::Length)?;
         let key = key.try_into().map_err(|_| Refusal::Length)?;
-        Ok(Self { node: Uuid::from_bytes(node), key: NodeSecretKey::from_bytes(key) })
+        Ok(Self { node: Uuid::from_bytes(*node), key: NodeSecretKey::from_bytes(key) })
     }
 
     /// The envelope without its scheme.

@@ -44,7 +44,12 @@ impl Method {
 
 /// Header fields in the order they came, names in lower case.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Headers(Vec<(String, String)>);
+pub struct Headers {
+    /// Each name with its value behind it, without anything between them.
+    text: String,
+    /// The lengths of each name and its value.
+    lengths: Vec<(usize, usize)>,
+}
 
 /// Header fields whose value is a credential.
 const CREDENTIALS: [&str; 2] = ["authorization", "proxy-authorization"];
@@ -66,7 +71,12 @@ const SHOWN: [&str; 10] = [
 impl Headers {
     /// No fields.
     pub const fn new() -> Self {
-        Self(Vec::new())
+        Self { text: String::new(), lengths: Vec::new() }
+    }
+
+    /// No fields yet, and room for so many of so many bytes in all.
+    pub fn with_room(fields: usize, bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes), lengths: Vec::with_capacity(fields) }
     }
 
     /// Adds a field; the name is put into lower case.
@@ -78,7 +88,11 @@ impl Headers {
 
     /// Adds a field in place; the name is put into lower case.
     pub fn push(&mut self, name: &str, value: &str) {
-        self.0.push((name.to_ascii_lowercase(), value.to_owned()));
+        let front = self.text.len();
+        self.text.push_str(name);
+        self.text[front..].make_ascii_lowercase();
+        self.text.push_str(value);
+        self.lengths.push((name.len(), value.len()));
     }
 
     /// Adds a field as it came; of a credential that is not text nothing is kept, since replacing its odd bytes could
@@ -95,18 +109,14 @@ impl Headers {
 
     /// The first value of a field.
     pub fn first(&self, name: &str) -> Option<&str> {
-        self.0
-            .iter()
-            .find(|(field, _)| field.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        self.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
     /// Every value of a field, in order.
     pub fn all<'h>(&'h self, name: &'h str) -> impl Iterator<Item = &'h str> + use<'h> {
-        self.0
-            .iter()
+        self.iter()
             .filter(move |(field, _)| field.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+            .map(|(_, value)| value)
     }
 
     /// Whether a field stands more than once.
@@ -116,7 +126,13 @@ impl Headers {
 
     /// Every field, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        let mut rest = self.text.as_str();
+        self.lengths.iter().map(move |&(name, value)| {
+            let (name, behind) = rest.split_at(name);
+            let (value, behind) = behind.split_at(value);
+            rest = behind;
+            (name, value)
+        })
     }
 }
 
@@ -224,12 +240,7 @@ impl Response {
     /// An answer in JSON; `text` is followed by one newline.
     pub fn json(status: u16, mut text: Vec<u8>) -> Self {
         text.push(b'\n');
-        Self {
-            status,
-            headers: Headers::new().with("content-type", "application/json"),
-            body: text,
-            hidden: None,
-        }
+        Self::json_line(status, text)
     }
 
     /// An answer in JSON that nobody may keep: its body is zeroed when it is dropped.
@@ -237,6 +248,11 @@ impl Response {
         Self { hidden: Some(text), ..Self::empty(status) }
             .with("content-type", "application/json")
             .with("cache-control", "no-store")
+    }
+
+    /// As [`Response::json`], for a text that ends with its newline.
+    pub fn json_line(status: u16, line: Vec<u8>) -> Self {
+        Self { body: line, ..Self::empty(status) }.with("content-type", "application/json")
     }
 
     /// Adds a field to the headers.

@@ -111,12 +111,13 @@ impl Plane {
             Some(body) => body,
             None => self.pull(wall),
         };
-        Step::to(self).emit(Ok(Response::json(200, body)))
+        Step::to(self).emit(Ok(Response::json_line(200, body)))
     }
 
     fn pull(&mut self, wall: Wall) -> Vec<u8> {
         let status = |execution: &ExecutionId| self.executions.status(execution);
-        let body = json::encode(&self.desired.project(wall, status));
+        let mut body = json::encode(&self.desired.project(wall, status));
+        body.push(b'\n');
         self.pulled = Some(Pulled::new(body.clone(), wall, self.desired.lapses(wall)));
         body
     }

@@ -34,6 +34,12 @@ pub(crate) fn base64url_bytes(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text).ok()
 }
 
+/// As [`base64url_bytes`], into exactly this room.
+pub(crate) fn base64url_slice(text: &str, bytes: &mut [u8]) -> Option<()> {
+    let length = URL_SAFE_NO_PAD.decode_slice(text, bytes).ok()?;
+    (length == bytes.len()).then_some(())
+}
+
 pub(crate) fn base64url_text(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }

@@ -20,7 +20,7 @@ pub use name::{Name, ReportKey, SecretKey};
 pub use token::{BootstrapToken, TokenKind};
 pub use uuid::Uuid;
 
-pub(super) use encoding::{base64url_bytes, base64url_text};
+pub(super) use encoding::{base64url_bytes, base64url_slice, base64url_text};
 
 /// A text outside its grammar; the message tells the grammar and never the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
