@@ -8,6 +8,7 @@ use std::{
 
 use meshward_core::{
     agent::local::REPORT_BODY_MAX,
+    legible,
     wire::{
         http::percent_encode,
         json::{self, Raw},
@@ -17,7 +18,7 @@ use meshward_core::{
 
 use super::{
     Code, Failed, Outcome,
-    answer::{ask, decoded, list, print},
+    answer::{ask, list, print, print_value},
     args::{Global, Output, PutReport, ReportPart},
     read::payload_text,
     say,
@@ -31,14 +32,14 @@ pub(super) fn report(global: &Global, part: &ReportPart) -> Outcome {
         ReportPart::List => list(global, ROUTE),
         ReportPart::Get { key } => {
             let answer = ask(global, Question::get(path(key)))?;
-            print(global, &answer, |entry: &ReportEntry| payload_text(&entry.payload))
+            print_value(global, &answer, |entry: ReportEntry| payload_text(&entry.payload))
         }
         ReportPart::Put(put) => store(global, put),
         ReportPart::Delete { key } => {
             ask(global, Question::delete(path(key)))?;
             match global.output {
                 Output::Json => Ok(Code::Done),
-                Output::Text => say(&format!("report {key} deleted\n")),
+                Output::Text => say(&format!("report {} deleted\n", legible::line(key))),
             }
         }
     }
@@ -56,13 +57,9 @@ fn store(global: &Global, put: &PutReport) -> Outcome {
     let mut question = Question::put(path(&put.key), body.into_bytes());
     question.if_match = put.if_match;
     let answer = ask(global, question)?;
-    match global.output {
-        Output::Json => say(&String::from_utf8_lossy(&answer.body)),
-        Output::Text => {
-            let entry: ReportEntry = decoded(&answer)?;
-            say(&format!("report {} written, version {}\n", entry.key, entry.version))
-        }
-    }
+    print(global, &answer, |entry: &ReportEntry| {
+        format!("report {} written, version {}\n", legible::line(&entry.key), entry.version)
+    })
 }
 
 /// The payload from the argument, a file, or standard input.

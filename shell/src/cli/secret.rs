@@ -5,9 +5,8 @@ use serde::Deserialize;
 
 use super::{
     Outcome,
-    answer::{ask, decoded, list},
-    args::{Global, Output, SecretPart},
-    say,
+    answer::{ask, list, print_value},
+    args::{Global, SecretPart},
     socket::Question,
 };
 
@@ -26,11 +25,8 @@ pub(super) fn secret(global: &Global, part: &SecretPart) -> Outcome {
             let query = version.map(|version| format!("?version={version}")).unwrap_or_default();
             let path = format!("{ROUTE}/{}{query}", percent_encode(key));
             let answer = ask(global, Question::get(path))?;
-            match global.output {
-                Output::Json => say(&String::from_utf8_lossy(&answer.body)),
-                // Nothing but the value, so that it can be piped on.
-                Output::Text => say(&decoded::<Value>(&answer)?.value),
-            }
+            // Nothing but the value, so that it can be piped on.
+            print_value(global, &answer, |secret: Value| secret.value)
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use meshward_core::wire::local::Status;
+use meshward_core::{legible, wire::local::Status};
 
 use super::{
     Code, Outcome,
@@ -47,12 +47,13 @@ fn text(status: &Status) -> String {
         |age: Option<u64>| age.map_or_else(|| "never".to_owned(), |age| format!("{age} s ago"));
     let mut out = String::new();
     let readiness = if status.ready { "ready" } else { &status.reason };
+    let node = status.node_id.as_deref().unwrap_or("not registered");
+    let address = status.mesh_ip.as_deref().unwrap_or("none");
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "{readiness}");
-    let _ =
-        writeln!(out, "node:           {}", status.node_id.as_deref().unwrap_or("not registered"));
-    let _ = writeln!(out, "mesh address:   {}", status.mesh_ip.as_deref().unwrap_or("none"));
-    let _ = writeln!(out, "delivery mode:  {}", status.delivery_mode);
+    let _ = writeln!(out, "{}", legible::line(readiness));
+    let _ = writeln!(out, "node:           {}", legible::line(node));
+    let _ = writeln!(out, "mesh address:   {}", legible::line(address));
+    let _ = writeln!(out, "delivery mode:  {}", legible::line(&status.delivery_mode));
     let _ = writeln!(out, "last heartbeat: {}", age(status.last_heartbeat_age_seconds));
     let _ = writeln!(out, "last pull:      {}", age(status.last_pull_age_seconds));
     let _ = writeln!(

@@ -15,5 +15,6 @@ mod node;
 mod reports;
 mod secrets;
 mod tcp;
+mod terminal;
 mod watch;
 mod work;
