@@ -1,5 +1,7 @@
 //! What the agent answered, as a command needs it.
 
+use std::time::Duration;
+
 use meshward_core::{
     legible,
     wire::{
@@ -13,12 +15,21 @@ use super::{
     Code, Failed, Outcome,
     args::{Global, Output},
     config, say, say_value,
-    socket::{self, Answer, Question},
+    socket::{self, ANSWER_TIMEOUT, Answer, Question},
 };
 
 /// Asks the agent; any answer but a success fails the command with the agent's own words.
-pub(super) fn ask(global: &Global, question: Question) -> Result<Answer, Failed> {
-    let answer = socket::ask(&config::socket(global)?, question)?;
+pub(super) fn ask(global: &Global, question: &Question) -> Result<Answer, Failed> {
+    ask_within(global, question, ANSWER_TIMEOUT)
+}
+
+/// The same, with another limit for the whole of it.
+pub(super) fn ask_within(
+    global: &Global,
+    question: &Question,
+    limit: Duration,
+) -> Result<Answer, Failed> {
+    let answer = socket::ask(&config::socket(global)?, question, limit)?;
     match answer.status {
         200..=299 => Ok(answer),
         status => {
@@ -67,7 +78,7 @@ pub(super) fn decoded<T: DeserializeOwned>(answer: &Answer) -> Result<T, Failed>
 pub(super) fn list(global: &Global, route: &str) -> Outcome {
     let line =
         |row: &KeySummary| format!("{} (version {})\n", legible::line(&row.key), row.version);
-    let answer = ask(global, Question::get(route.to_owned()))?;
+    let answer = ask(global, &Question::get(route.to_owned()))?;
     print(global, &answer, |rows: &Vec<KeySummary>| rows.iter().map(line).collect())
 }
 

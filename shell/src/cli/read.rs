@@ -31,7 +31,7 @@ pub(super) fn state(global: &Global, part: Option<&StatePart>) -> Outcome {
             format!("/v1/state/data/{}", percent_encode(key))
         }
     };
-    let answer = ask(global, Question::get(path))?;
+    let answer = ask(global, &Question::get(path))?;
     match part {
         None => print(global, &answer, summarized),
         Some(StatePart::Metadata { key: Some(_) }) => {

@@ -31,12 +31,12 @@ pub(super) fn report(global: &Global, part: &ReportPart) -> Outcome {
     match part {
         ReportPart::List => list(global, ROUTE),
         ReportPart::Get { key } => {
-            let answer = ask(global, Question::get(path(key)))?;
+            let answer = ask(global, &Question::get(path(key)))?;
             print_value(global, &answer, |entry: ReportEntry| payload_text(&entry.payload))
         }
         ReportPart::Put(put) => store(global, put),
         ReportPart::Delete { key } => {
-            ask(global, Question::delete(path(key)))?;
+            ask(global, &Question::delete(path(key)))?;
             match global.output {
                 Output::Json => Ok(Code::Done),
                 Output::Text => say(&format!("report {} deleted\n", legible::line(key))),
@@ -56,7 +56,7 @@ fn store(global: &Global, put: &PutReport) -> Outcome {
     let body = format!("{{\"content_type\":{content_type},\"payload\":{}}}", payload.text());
     let mut question = Question::put(path(&put.key), body.into_bytes());
     question.if_match = put.if_match;
-    let answer = ask(global, question)?;
+    let answer = ask(global, &question)?;
     print(global, &answer, |entry: &ReportEntry| {
         format!("report {} written, version {}\n", legible::line(&entry.key), entry.version)
     })

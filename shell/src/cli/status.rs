@@ -24,7 +24,7 @@ pub(super) fn status(global: &Global, wait: Option<Duration>) -> Outcome {
     config::socket(global)?;
     let until = Instant::now() + wait.unwrap_or_default();
     loop {
-        let asked = ask(global, Question::get("/v1/status".to_owned())).and_then(|answer| {
+        let asked = ask(global, &Question::get("/v1/status".to_owned())).and_then(|answer| {
             let status: Status = decoded(&answer)?;
             Ok((answer, status))
         });

@@ -1,0 +1,121 @@
+//! Commands against an agent that has no place for them, stands still, or is none.
+
+use std::{
+    io::{self, Read as _, Write as _},
+    os::unix::net::{UnixListener, UnixStream},
+    path::Path,
+    process::Stdio,
+    thread,
+};
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+use crate::node::{Agent, Node, fixture, text, until};
+
+/// More connections than an agent serves at once.
+const CROWD: usize = 1024 + 8;
+
+async fn ready() -> (meshward_fixture::Running, Node, Agent) {
+    let plane = fixture().await;
+    let node = Node::new(&plane.url(), "[health]\nenabled = false\n");
+    let agent = node.start();
+    until("the node is ready", || node.run(&["status"]).status.success()).await;
+    (plane, node, agent)
+}
+
+/// Connects without waiting for a place in a full queue.
+fn queued(path: &Path) -> rustix::io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket.into())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_agent_whose_queue_is_full_is_told_as_busy_and_not_as_absent() {
+    let (_plane, node, agent) = ready().await;
+    agent.signal("-STOP");
+    let mut held = Vec::new();
+    let full = loop {
+        match queued(&node.path("run/api.sock")) {
+            Ok(stream) => held.push(stream),
+            Err(full) => break full,
+        }
+    };
+    assert_eq!(io::Error::from(full).kind(), io::ErrorKind::WouldBlock);
+    for arguments in [&["status"][..], &["report", "put", "a", "--payload", "1"]] {
+        let output = node.run(arguments);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains("is busy") && told.contains("try again later"), "{told}");
+        assert!(!told.contains("start it"), "{told}");
+    }
+    agent.signal("-CONT");
+    drop(held);
+    until("there is a place again", || node.run(&["status"]).status.success()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_command_waits_for_a_place_while_the_agent_serves_as_many_as_it_may() {
+    let (_plane, node, _agent) = ready().await;
+    let socket = node.path("run/api.sock");
+    let held: Vec<_> = (0..CROWD).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    let closed = || node.log().matches("no room for another connection").count();
+    until("the places are taken", || closed() >= CROWD - 1024).await;
+    let before = closed();
+    let asking = node.command(&["peers"]).stdout(Stdio::piped()).spawn().unwrap();
+    until("the command is turned away", || closed() > before).await;
+    drop(held);
+    let output = asking.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(text(&output.stdout).starts_with("ID  "));
+}
+
+/// Does this with each connection to the node's socket.
+fn instead(node: &Node, act: impl Fn(UnixStream) + Send + 'static) {
+    std::fs::create_dir_all(node.path("run")).unwrap();
+    let listener = UnixListener::bind(node.path("run/api.sock")).unwrap();
+    thread::spawn(move || listener.incoming().for_each(|stream| act(stream.unwrap())));
+}
+
+/// Answers once something is asked, and closes.
+fn answer(mut stream: UnixStream, bytes: &[u8]) {
+    stream.read_exact(&mut [0; 4]).unwrap();
+    stream.write_all(bytes).unwrap();
+}
+
+fn complaint(node: &Node, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = node.run(arguments);
+    (output.status.code(), text(&output.stderr))
+}
+
+#[test]
+fn an_agent_that_turns_everybody_away_is_busy_and_a_change_is_not_tried_twice() {
+    let node = Node::new("http://127.0.0.1:9", "");
+    let (met, meetings) = std::sync::mpsc::channel();
+    instead(&node, move |stream| {
+        drop(stream);
+        met.send(()).unwrap();
+    });
+    let (code, told) = complaint(&node, &["report", "delete", "a"]);
+    assert_eq!((code, meetings.try_iter().count()), (Some(1), 1), "{told}");
+    assert!(told.contains("may have done what was asked"), "{told}");
+    let (code, told) = complaint(&node, &["peers"]);
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("is busy or stops") && !told.contains("may have done"), "{told}");
+    assert!(meetings.try_iter().count() > 1, "a read is tried again for a while");
+}
+
+#[test]
+fn what_is_no_agent_and_an_answer_that_breaks_off_are_told_as_what_they_are() {
+    let node = Node::new("http://127.0.0.1:9", "");
+    instead(&node, |stream| answer(stream, b"220 mail.example ESMTP\r\n\r\n"));
+    let (code, told) = complaint(&node, &["peers"]);
+    assert_eq!(code, Some(5), "{told}");
+    assert!(told.contains("is no agent") && told.contains("--socket"), "{told}");
+    std::fs::remove_file(node.path("run/api.sock")).unwrap();
+    instead(&node, |stream| answer(stream, b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n["));
+    let (code, told) = complaint(&node, &["peers"]);
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("broke off"), "{told}");
+}
