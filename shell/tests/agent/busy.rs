@@ -6,6 +6,7 @@ use std::{
     path::Path,
     process::Stdio,
     thread,
+    time::{Duration, Instant},
 };
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -14,6 +15,9 @@ use crate::node::{Agent, Node, fixture, text, until};
 
 /// More connections than an agent serves at once.
 const CROWD: usize = 1024 + 8;
+
+/// The time that a command may take beyond its own limit, on a machine that does other things too.
+const LITTLE: Duration = Duration::from_secs(4);
 
 async fn ready() -> (meshward_fixture::Running, Node, Agent) {
     let plane = fixture().await;
@@ -118,4 +122,53 @@ fn what_is_no_agent_and_an_answer_that_breaks_off_are_told_as_what_they_are() {
     let (code, told) = complaint(&node, &["peers"]);
     assert_eq!(code, Some(1), "{told}");
     assert!(told.contains("broke off"), "{told}");
+}
+
+/// Runs a command that finds no answer within its limit; all of it ends soon after that.
+fn silent(node: &Node, limit: Duration, arguments: &[&str]) {
+    let begun = Instant::now();
+    let (code, told) = complaint(node, arguments);
+    let took = begun.elapsed();
+    assert_eq!(code, Some(5), "{told}");
+    assert!(told.contains("does not answer within") && told.contains("look at its log"), "{told}");
+    assert!((limit..limit + LITTLE).contains(&took), "{arguments:?}: {took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_wait_for_an_agent_that_stands_still_ends_with_the_wait() {
+    let (_plane, node, agent) = ready().await;
+    agent.signal("-STOP");
+    silent(&node, Duration::from_secs(2), &["status", "--wait", "2s"]);
+    silent(&node, Duration::ZERO, &["status", "--wait", "0s"]);
+    agent.signal("-CONT");
+    assert_eq!(node.run(&["status", "--wait", "20s"]).status.code(), Some(0));
+}
+
+/// Sends this once something is asked, and then a byte now and then for as long as somebody listens.
+fn dripping(mut stream: UnixStream, begin: &'static [u8]) {
+    thread::spawn(move || {
+        let mut sent = stream.read_exact(&mut [0; 4]).and_then(|()| stream.write_all(begin));
+        while sent.is_ok() {
+            thread::park_timeout(Duration::from_millis(50));
+            sent = stream.write_all(b"x");
+        }
+    });
+}
+
+#[test]
+fn every_command_ends_in_time_however_slowly_head_or_body_come() {
+    let head = &b"HTTP/1.1 200 OK\r\nx: "[..];
+    let body = &b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n"[..];
+    let nodes = [head, body].map(|begin| {
+        let node = Node::new("http://127.0.0.1:9", "");
+        instead(&node, move |stream| dripping(stream, begin));
+        node
+    });
+    thread::scope(|at_once| {
+        for node in &nodes {
+            let second = Duration::from_secs(1);
+            at_once.spawn(move || silent(node, second, &["status", "--wait", "1s"]));
+            at_once.spawn(move || silent(node, second * 10, &["report", "delete", "a"]));
+        }
+    });
 }
