@@ -13,6 +13,7 @@ mod faults;
 mod local;
 mod metadata;
 mod node;
+mod readme;
 mod reports;
 mod secrets;
 mod tcp;
