@@ -60,6 +60,13 @@ fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
     if let Err(error) = hygiene::seal() {
         warn!(%error, "core dumps of this process cannot be turned off");
     }
+    if let Some(few) = hygiene::open_files() {
+        warn!(
+            "at most {few} files can be open, fewer than the connections at once: raise the limit (LimitNOFILE, \
+             ulimit -Hn) to {}",
+            hygiene::FILES_MIN
+        );
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -1,10 +1,11 @@
 //! Commands against an agent that has no place for them, stands still, or is none.
 
 use std::{
+    fs::File,
     io::{self, Read as _, Write as _},
     os::unix::net::{UnixListener, UnixStream},
     path::Path,
-    process::Stdio,
+    process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -73,6 +74,36 @@ async fn a_command_waits_for_a_place_while_the_agent_serves_as_many_as_it_may() 
     let output = asking.wait_with_output().unwrap();
     assert!(output.status.success());
     assert!(text(&output.stdout).starts_with("ID  "));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_crowd_of_clients_does_not_keep_the_agent_from_its_disk_under_the_usual_limit_of_files() {
+    let plane = fixture().await;
+    let node = Node::new(&plane.url(), "[health]\nenabled = false\n");
+    let run = node.command(&["run"]);
+    let limited = |limit: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{limit} && exec \"$0\" \"$@\"")]);
+        for (removed, _) in run.get_envs() {
+            command.env_remove(removed);
+        }
+        command.arg(run.get_program()).args(run.get_args()).stdin(Stdio::null());
+        let log = File::options().create(true).append(true).open(node.path("log")).unwrap();
+        Agent::of(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+    };
+    let agent = limited("ulimit -Sn 64");
+    until("the node is ready", || node.run(&["status"]).status.success()).await;
+    let socket = node.path("run/api.sock");
+    let held: Vec<_> = (0..256).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    let output = node.run(&["report", "put", "a", "--payload", "1"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(!node.log().contains("files can be open"), "{}", node.log());
+    drop(held);
+    agent.kill();
+    let _agent = limited("ulimit -n 256");
+    until("the node is ready", || node.run(&["status"]).status.success()).await;
+    let warning = "at most 256 files can be open, fewer than the connections at once";
+    assert!(node.log().contains(warning), "{}", node.log());
 }
 
 /// Does this with each connection to the node's socket.
