@@ -1,14 +1,18 @@
 //! Reads of the node-local API over its socket, beside a bare axum answer of the same size over a socket of its own.
 //!
+//! A report is put beside one atomic write of the same bytes in the same folder, both of which wait for the disk.
+//!
 //! One connection is kept and asked again and again; every time holds the client too, so that a ratio between two
 //! rows is nearer to one than the servers' own.
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    fs::{self, File},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     sync::mpsc,
     thread,
+    time::Instant,
 };
 
 use axum::{Router, body::Bytes, http::header::CONTENT_TYPE, routing::any};
@@ -45,7 +49,7 @@ fn agent(home: &TempDir) -> PathBuf {
         site::PROJECT_ID,
     );
     let file = home.path().join("config.toml");
-    std::fs::write(&file, text).expect("a file");
+    fs::write(&file, text).expect("a file");
     let config = Config::load(&Sources::file_only(&file)).expect("a configuration").config;
     let socket = config.local_api.socket_path.clone();
     let (told, ready) = mpsc::channel();
@@ -104,8 +108,16 @@ struct Line {
 
 impl Line {
     fn new(socket: &Path, path: &str) -> Self {
+        Self::asking(socket, format!("GET {path} HTTP/1.1\r\nhost: node\r\n\r\n"))
+    }
+
+    fn put(socket: &Path, path: &str, body: &str) -> Self {
+        let head = format!("PUT {path} HTTP/1.1\r\nhost: node\r\ncontent-length: {}", body.len());
+        Self::asking(socket, format!("{head}\r\n\r\n{body}"))
+    }
+
+    fn asking(socket: &Path, request: String) -> Self {
         let stream = UnixStream::connect(socket).expect("a connection");
-        let request = format!("GET {path} HTTP/1.1\r\nhost: node\r\n\r\n");
         Self { stream: BufReader::new(stream), request, body: Vec::new() }
     }
 
@@ -156,9 +168,64 @@ fn local(c: &mut Criterion) {
     }
 }
 
+/// Replaces a file as a whole: temporary file, its `fsync`, renaming, `fsync` of the folder.
+fn replace(folder: &File, place: &Path, bytes: &[u8]) {
+    let draft = place.with_extension("new");
+    let mut file = File::create(&draft).expect("a file");
+    file.write_all(bytes).expect("it is written");
+    file.sync_all().expect("it is durable");
+    drop(file);
+    fs::rename(&draft, place).expect("it is in its place");
+    folder.sync_all().expect("its name is durable");
+}
+
+/// How many pairs the ratio is the median of, and the times that each side of a pair is measured.
+const PAIRS: usize = 21;
+const PAIR_LEN: u32 = 20;
+
+fn took(mut work: impl FnMut()) -> Duration {
+    let begun = Instant::now();
+    (0..PAIR_LEN).for_each(|_| work());
+    begun.elapsed()
+}
+
+fn report(c: &mut Criterion) {
+    let home = tempfile::tempdir().expect("a folder");
+    let socket = agent(&home);
+    let body =
+        format!(r#"{{"content_type":"application/json","payload":"{}"}}"#, "x".repeat(1 << 10));
+    // An idle connection is closed after a while, so each measurement has one of its own.
+    let put = || Line::put(&socket, "/v1/state/report/app.health", &body);
+    put().ask();
+    let place = home.path().join("data/state/report");
+    let folder = File::open(&place).expect("the folder of the reports");
+    let bytes = fs::read(place.join("app.health.json")).expect("the report");
+    let beside = place.join("beside");
+    let mut group = c.benchmark_group("PUT /v1/state/report/app.health");
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("one atomic write", |b| b.iter(|| replace(&folder, &beside, &bytes)));
+    let mut line = put();
+    group.bench_function("agent", |b| b.iter(|| line.ask()));
+    group.finish();
+    let mut line = put();
+    // Disks drift from one second to the next, so the two take turns.
+    let mut ratios: Vec<f64> = (0..PAIRS)
+        .map(|_| {
+            let alone = took(|| replace(&folder, &beside, &bytes));
+            let agent = took(|| assert!(line.ask() > 0, "the report as it is kept"));
+            agent.as_secs_f64() / alone.as_secs_f64()
+        })
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    let (least, median, most) = (ratios[0], ratios[PAIRS / 2], ratios[PAIRS - 1]);
+    let told =
+        format!("a report beside an atomic write: {median:.2}, from {least:.2} to {most:.2}\n");
+    io::stdout().write_all(told.as_bytes()).expect("somebody reads");
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().measurement_time(Duration::from_secs(3)).sample_size(30);
-    targets = local
+    targets = local, report
 }
 criterion_main!(benches);

@@ -10,6 +10,7 @@ extern crate alloc;
 pub mod agent;
 pub mod backoff;
 pub mod ids;
+pub mod legible;
 pub mod plane;
 pub mod secret;
 pub mod step;

@@ -3,6 +3,8 @@
 use alloc::string::String;
 use core::fmt;
 
+use crate::legible;
+
 /// How grave a notice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -45,14 +47,13 @@ impl Notice {
     }
 }
 
-/// Control characters would let a peer write lines of its own, and a long text would drown the others.
+/// Characters that steer would let a peer write lines of its own, and a long text would drown the others.
 pub fn one_line(text: String) -> String {
-    let sound = text.len() <= TEXT_MAX && !text.contains(char::is_control);
+    let sound = text.len() <= TEXT_MAX && !text.contains(legible::steers);
     if sound {
         return text;
     }
-    let legible = |one: char| if one.is_control() { char::REPLACEMENT_CHARACTER } else { one };
-    text.chars().map(legible).take(TEXT_MAX).collect()
+    legible::line(&text).chars().take(TEXT_MAX).collect()
 }
 
 impl fmt::Display for Notice {

@@ -27,6 +27,7 @@ pub enum ChangeKind {
     Report,
     Peers,
     Policy,
+    Readiness,
 }
 
 impl Change {

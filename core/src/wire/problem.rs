@@ -9,6 +9,7 @@ use alloc::{borrow::ToOwned, string::String};
 use serde::{Deserialize, Serialize};
 
 use super::{http::Response, json, register::Loose};
+use crate::legible;
 
 macro_rules! codes {
     ($($variant:ident $status:literal $text:literal)*) => {
@@ -173,7 +174,7 @@ pub struct ProblemSeen {
     pub code: Option<String>,
 }
 
-/// What an error answer tells beyond its status, fit for a line of a log: bounded, without control characters.
+/// What an error answer tells beyond its status, fit for a line of a log: bounded, without characters that steer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     pub code: Option<Code>,
@@ -230,7 +231,7 @@ fn printable(text: &str, max: usize) -> Option<String> {
 }
 
 fn one_line(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).take(DETAIL_MAX).collect()
+    text.chars().filter(|one| !legible::steers(*one)).take(DETAIL_MAX).collect()
 }
 
 /// The reason phrase of RFC 9110.

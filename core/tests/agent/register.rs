@@ -10,6 +10,7 @@ use meshward_core::{
     },
     backoff::Jitter,
     ids::CallId,
+    legible::steers,
     wire::{
         grammar::Uuid,
         http::{Body, Request, Response},
@@ -225,7 +226,7 @@ fn a_refusal_ends_the_process_with_its_status_and_code() {
 
 #[test]
 fn what_the_control_plane_says_is_told_on_one_line_and_without_the_token() {
-    let detail = format!("no {TOKEN} here\\n2026 ERROR forged \\u001b[31m");
+    let detail = format!("no {TOKEN} here\\n2026 ERROR forged \\u001b[31m\\u202e\\u009b");
     let (mut bench, call, _) = posting(token_value());
     let effects = bench.answer(call, echoing(403, &detail));
     let Some(Exit::Refused { reason, .. }) = exit(&effects) else { panic!("{effects:?}") };
@@ -234,7 +235,7 @@ fn what_the_control_plane_says_is_told_on_one_line_and_without_the_token() {
     let effects = bench.answer(call, echoing(503, &detail));
     let [Effect::Tell(notice)] = effects.as_slice() else { panic!("{effects:?}") };
     assert!(notice.text.contains("no <secret> here") && !notice.text.contains(TOKEN));
-    assert!(!notice.text.contains(char::is_control), "{notice}");
+    assert!(!notice.text.contains(steers) && !reason.contains(steers), "{notice}");
 }
 
 /// A 429 that asks for a wait, a while after the registration began.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use meshward_core::{
     agent::{
         Caller, Door, Effect, Input, Peer, StagedFile, Stream, TcpSettings,
+        readiness::Readiness,
         watch::{self, KEYS_MAX, TCP_WATCHERS_MAX, WATCHERS_MAX, Watch},
     },
     ids::CallId,
@@ -126,6 +127,27 @@ fn a_pull_that_changes_many_keys_tells_of_their_kind_as_a_whole() {
         assert_eq!(told.len(), notices, "{told:?}");
         assert_eq!(told[0].1.contains(r#""key":null"#), notices == 1);
     }
+}
+
+#[test]
+fn a_watcher_is_told_once_whenever_the_readiness_changes() {
+    let mut bench = pulled();
+    open(&mut bench, 7, None);
+    let change = |sequence: u64| {
+        let data = r#"{"kind":"readiness","key":null,"version":null,"deleted":false}"#;
+        vec![(vec![7], format!("id: {sequence}\nevent: change\ndata: {data}\n\n"))]
+    };
+    let mut pull = |status| {
+        bench.pass(seconds(60));
+        let (call, _) = sent_to(&bench.give(Input::Ticked), "/state");
+        let effects = bench.answer(call, responded(status, r#"{"peers":[]}"#));
+        (bench.agent.readiness(), told(&effects))
+    };
+    assert_eq!(pull(401), (Readiness::IdentityRefused, change(1)));
+    assert_eq!(pull(401), (Readiness::IdentityRefused, vec![]), "it is as it was");
+    assert_eq!(pull(200), (Readiness::Ready, change(2)));
+    assert_eq!(told(&bench.give(Input::Broke(Door::Health))), change(3));
+    assert_eq!(told(&bench.give(Input::Broke(Door::Tcp))), []);
 }
 
 #[test]

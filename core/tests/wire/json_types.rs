@@ -179,10 +179,10 @@ fn an_unknown_member_is_named_by_its_path() {
 
 #[test]
 fn a_name_in_a_fault_is_short_and_on_one_line() {
-    let text = format!(r#"{{"{}\n\u001b[31m":1}}"#, "x".repeat(1000));
+    let text = format!(r#"{{"{}\n\u001b[31m\u202e":1}}"#, "x".repeat(1000));
     let fault = decode_strict::<KeyRotateDraft>(text.as_bytes()).unwrap_err();
     assert_eq!(fault.path(), "x".repeat(64));
-    let escaped = decode_strict::<KeyRotateDraft>(b"{\"a\\n\\u001b[31mb\":1}").unwrap_err();
+    let escaped = decode_strict::<KeyRotateDraft>(b"{\"a\\n\\u001b[31m\\u202eb\":1}").unwrap_err();
     assert_eq!(escaped.path(), "a[31mb");
 }
 

@@ -231,6 +231,6 @@ fn a_member_of_a_wrong_kind_does_not_hide_the_others() {
 #[test]
 fn a_detail_is_one_line_of_bounded_length() {
     let detail = |text: &str| read(&problem(format!(r#"{{"detail":"{text}"}}"#))).detail;
-    assert_eq!(detail("a\\r\\nb\\u001b[0m\\u0000 é"), "ab[0m é");
+    assert_eq!(detail("a\\r\\nb\\u001b[0m\\u0000\\u009b\\u202e é"), "ab[0m é");
     assert_eq!(detail(&"é".repeat(DETAIL_MAX + 1)), "é".repeat(DETAIL_MAX));
 }

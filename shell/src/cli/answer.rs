@@ -1,33 +1,49 @@
 //! What the agent answered, as a command needs it.
 
-use meshward_core::wire::{
-    json,
-    local::{KeySummary, LocalError},
+use std::time::Duration;
+
+use meshward_core::{
+    legible,
+    wire::{
+        json,
+        local::{KeySummary, LocalError},
+    },
 };
 use serde::de::DeserializeOwned;
 
 use super::{
     Code, Failed, Outcome,
     args::{Global, Output},
-    config, say,
-    socket::{self, Answer, Question},
+    config, say, say_value,
+    socket::{self, ANSWER_TIMEOUT, Answer, Question},
 };
 
 /// Asks the agent; any answer but a success fails the command with the agent's own words.
-pub(super) fn ask(global: &Global, question: Question) -> Result<Answer, Failed> {
-    let answer = socket::ask(&config::socket(global)?, question)?;
+pub(super) fn ask(global: &Global, question: &Question) -> Result<Answer, Failed> {
+    ask_within(global, question, ANSWER_TIMEOUT)
+}
+
+/// The same, with another limit for the whole of it.
+pub(super) fn ask_within(
+    global: &Global,
+    question: &Question,
+    limit: Duration,
+) -> Result<Answer, Failed> {
+    let answer = socket::ask(&config::socket(global)?, question, limit)?;
     match answer.status {
         200..=299 => Ok(answer),
         status => {
             let told = json::decode_tolerant::<LocalError>(&answer.body);
-            let text =
-                told.map_or_else(|_| format!("the agent answered {status}"), |told| told.error);
+            let text = told.map_or_else(
+                |_| format!("the agent answered {status}"),
+                |told| legible::line(&told.error).into_owned(),
+            );
             Err(Failed::new(Code::Failed, text))
         }
     }
 }
 
-/// Prints an answer as it came, or as a person wants to read it.
+/// Prints an answer as it came, or as a person wants to read it, in lines that steer no terminal.
 pub(super) fn print<T: DeserializeOwned>(
     global: &Global,
     answer: &Answer,
@@ -36,6 +52,18 @@ pub(super) fn print<T: DeserializeOwned>(
     match global.output {
         Output::Json => say(&String::from_utf8_lossy(&answer.body)),
         Output::Text => say(&text(&decoded(answer)?)),
+    }
+}
+
+/// Prints an answer as it came, or the one value in it alone.
+pub(super) fn print_value<T: DeserializeOwned>(
+    global: &Global,
+    answer: &Answer,
+    value: impl FnOnce(T) -> String,
+) -> Outcome {
+    match global.output {
+        Output::Json => say(&String::from_utf8_lossy(&answer.body)),
+        Output::Text => say_value(&value(decoded(answer)?)),
     }
 }
 
@@ -48,14 +76,15 @@ pub(super) fn decoded<T: DeserializeOwned>(answer: &Answer) -> Result<T, Failed>
 
 /// Lists the keys of reports or secrets, each on a line.
 pub(super) fn list(global: &Global, route: &str) -> Outcome {
-    let line = |row: &KeySummary| format!("{} (version {})\n", row.key, row.version);
-    let answer = ask(global, Question::get(route.to_owned()))?;
+    let line =
+        |row: &KeySummary| format!("{} (version {})\n", legible::line(&row.key), row.version);
+    let answer = ask(global, &Question::get(route.to_owned()))?;
     print(global, &answer, |rows: &Vec<KeySummary>| rows.iter().map(line).collect())
 }
 
 /// Rows below their headings, in columns as wide as their widest text.
 pub(super) fn table<const N: usize>(headings: [&str; N], rows: Vec<[String; N]>) -> String {
-    let rows = rows.into_iter().map(|row| row.map(|text| printable(&text)));
+    let rows = rows.into_iter().map(|row| row.map(|text| legible::line(&text).into_owned()));
     let rows: Vec<[String; N]> = [headings.map(str::to_owned)].into_iter().chain(rows).collect();
     let mut widths = [0; N];
     for row in &rows {
@@ -71,13 +100,6 @@ pub(super) fn table<const N: usize>(headings: [&str; N], rows: Vec<[String; N]>)
     rows.iter().map(line).collect()
 }
 
-/// What a peer named something must not steer the terminal of who reads it.
-fn printable(text: &str) -> String {
-    text.chars()
-        .map(|one| if one.is_control() { char::REPLACEMENT_CHARACTER } else { one })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,7 +109,8 @@ mod tests {
         let rows = vec![["a".into(), "wide".into()], ["longer".into(), String::new()]];
         assert_eq!(table(["ONE", "TWO"], rows), "ONE     TWO\na       wide\nlonger\n");
         assert_eq!(table(["ONE", "TWO"], Vec::new()), "ONE  TWO\n");
-        let steering = vec![["\u{1b}[31m\n".into(), "x".into()]];
-        assert_eq!(table(["ONE", "TWO"], steering), "ONE     TWO\n\u{fffd}[31m\u{fffd}  x\n");
+        let steering = vec![["\u{1b}[31m\n\u{202e}".into(), "x".into()]];
+        let shown = "ONE      TWO\n\u{fffd}[31m\u{fffd}\u{fffd}  x\n";
+        assert_eq!(table(["ONE", "TWO"], steering), shown);
     }
 }

@@ -82,12 +82,26 @@ pub(super) enum Command {
     Version,
 }
 
+/// Reads a key; what its grammar is, the agent knows.
+fn key(text: &str) -> Result<String, &'static str> {
+    match text.is_empty() {
+        true => Err("a key must not be empty"),
+        false => Ok(text.to_owned()),
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum StatePart {
     /// All metadata, or one value
-    Metadata { key: Option<String> },
+    Metadata {
+        #[arg(value_parser = key)]
+        key: Option<String>,
+    },
     /// All data entries, or one
-    Data { key: Option<String> },
+    Data {
+        #[arg(value_parser = key)]
+        key: Option<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -95,15 +109,22 @@ pub(super) enum ReportPart {
     /// List the keys with their versions
     List,
     /// Print the payload of one
-    Get { key: String },
+    Get {
+        #[arg(value_parser = key)]
+        key: String,
+    },
     /// Write one, which is sent on to the control plane
     Put(PutReport),
     /// Delete one, here and at the control plane
-    Delete { key: String },
+    Delete {
+        #[arg(value_parser = key)]
+        key: String,
+    },
 }
 
 #[derive(Args, Debug)]
 pub(super) struct PutReport {
+    #[arg(value_parser = key)]
     pub(super) key: String,
     /// Media type of the payload
     #[arg(long, value_name = "TYPE", default_value = "application/json")]
@@ -125,6 +146,7 @@ pub(super) enum SecretPart {
     List,
     /// Print the value of one, and nothing else
     Get {
+        #[arg(value_parser = key)]
         key: String,
         /// Version of the value [default: the current one]
         #[arg(long)]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use meshward_core::legible;
+
 use super::{
     Code, Failed, Outcome,
     args::{ConfigPart, Global, Output},
@@ -17,7 +19,7 @@ pub(super) fn config(global: &Global, part: &ConfigPart) -> Outcome {
     match (part, global.output) {
         (ConfigPart::Check, Output::Text) => say("the configuration is sound\n"),
         (ConfigPart::Check, Output::Json) => say("{\"ok\":true}\n"),
-        (ConfigPart::Show, Output::Text) => say(&show::text(&loaded.rows)),
+        (ConfigPart::Show, Output::Text) => say(&legible::lines(&show::text(&loaded.rows))),
         (ConfigPart::Show, Output::Json) => say(&format!("{}\n", show::json(&loaded.rows))),
     }
 }

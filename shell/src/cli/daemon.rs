@@ -2,7 +2,7 @@
 
 use std::{error::Error, future::Future, io};
 
-use meshward_core::agent::{Exit, Purpose};
+use meshward_core::agent::{Exit, Purpose, notice::one_line};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
@@ -23,7 +23,7 @@ pub(super) fn run(global: &Global) -> Outcome {
         | Exit::Unprepared(_)
         | Exit::Refused { .. }
         | Exit::GaveUp { .. }
-        | Exit::Unusable { .. }) => Err(Failed::new(Code::of(&other), other.to_string())),
+        | Exit::Unusable { .. }) => Err(ended(&other)),
     }
 }
 
@@ -39,8 +39,13 @@ pub(super) fn register(global: &Global) -> Outcome {
         other @ (Exit::Unprepared(_)
         | Exit::Refused { .. }
         | Exit::GaveUp { .. }
-        | Exit::Unusable { .. }) => Err(Failed::new(Code::of(&other), other.to_string())),
+        | Exit::Unusable { .. }) => Err(ended(&other)),
     }
+}
+
+/// How an agent ended, on one line, as a peer's words may stand in it.
+fn ended(exit: &Exit) -> Failed {
+    Failed::new(Code::of(exit), one_line(exit.to_string()))
 }
 
 fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
@@ -54,6 +59,13 @@ fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
     }
     if let Err(error) = hygiene::seal() {
         warn!(%error, "core dumps of this process cannot be turned off");
+    }
+    if let Some(few) = hygiene::open_files() {
+        warn!(
+            "at most {few} files can be open, fewer than the connections at once: raise the limit (LimitNOFILE, \
+             ulimit -Hn) to {}",
+            hygiene::FILES_MIN
+        );
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -14,9 +14,10 @@ mod secret;
 mod socket;
 mod status;
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use clap::Parser as _;
+use meshward_core::legible;
 
 pub use exit::Code;
 
@@ -76,11 +77,19 @@ fn say(text: &str) -> Outcome {
     }
 }
 
+/// Prints a value byte for byte for the program that takes it; a terminal is not steered by it.
+fn say_value(value: &str) -> Outcome {
+    match io::stdout().is_terminal() {
+        true => say(&legible::lines(value)),
+        false => say(value),
+    }
+}
+
 /// Tells what went wrong on standard error; nobody is left to tell when that is closed.
 fn complain(output: Output, text: &str) {
     let line = match output {
         Output::Json => serde_json::json!({ "error": text }).to_string(),
-        Output::Text => format!("meshward: {text}"),
+        Output::Text => format!("meshward: {}", legible::lines(text)),
     };
     let _told = writeln!(io::stderr(), "{line}");
 }

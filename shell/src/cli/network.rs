@@ -13,7 +13,7 @@ use super::{
 };
 
 pub(super) fn peers(global: &Global) -> Outcome {
-    let answer = ask(global, Question::get("/v1/peers".to_owned()))?;
+    let answer = ask(global, &Question::get("/v1/peers".to_owned()))?;
     print(global, &answer, |peers: &Vec<PeerRow>| {
         if peers.is_empty() {
             return "No peers.\n".to_owned();
@@ -26,7 +26,7 @@ pub(super) fn peers(global: &Global) -> Outcome {
 }
 
 pub(super) fn policies(global: &Global) -> Outcome {
-    let answer = ask(global, Question::get("/v1/policies".to_owned()))?;
+    let answer = ask(global, &Question::get("/v1/policies".to_owned()))?;
     print(global, &answer, listed)
 }
 

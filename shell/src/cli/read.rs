@@ -2,16 +2,19 @@
 
 use std::fmt::Write as _;
 
-use meshward_core::wire::{
-    http::percent_encode,
-    json::{self, Raw},
-    local::{DataEntry, Metadatum, StateSummary},
+use meshward_core::{
+    legible,
+    wire::{
+        http::percent_encode,
+        json::{self, Raw},
+        local::{DataEntry, Metadatum, StateSummary},
+    },
 };
 
 use super::{
     Outcome,
-    answer::{ask, print},
-    args::{Global, StatePart},
+    answer::{ask, print, print_value},
+    args::{Global, Output, StatePart},
     say,
     socket::Question,
 };
@@ -28,17 +31,21 @@ pub(super) fn state(global: &Global, part: Option<&StatePart>) -> Outcome {
             format!("/v1/state/data/{}", percent_encode(key))
         }
     };
-    let answer = ask(global, Question::get(path))?;
+    let answer = ask(global, &Question::get(path))?;
     match part {
         None => print(global, &answer, summarized),
         Some(StatePart::Metadata { key: Some(_) }) => {
-            print(global, &answer, |found: &Metadatum| found.value.clone() + "\n")
+            print_value(global, &answer, |found: Metadatum| found.value + "\n")
         }
         Some(StatePart::Data { key: Some(_) }) => {
-            print(global, &answer, |entry: &DataEntry| payload_text(&entry.payload))
+            print_value(global, &answer, |entry: DataEntry| payload_text(&entry.payload))
         }
         Some(StatePart::Metadata { key: None } | StatePart::Data { key: None }) => {
-            say(&String::from_utf8_lossy(&answer.body))
+            let body = String::from_utf8_lossy(&answer.body);
+            match global.output {
+                Output::Json => say(&body),
+                Output::Text => say(&legible::json(&body)),
+            }
         }
     }
 }
@@ -55,12 +62,12 @@ fn summarized(summary: &StateSummary) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(out, "metadata: {}", summary.metadata.len());
     for (key, value) in &summary.metadata {
-        let _ = writeln!(out, "  {key} = {value}");
+        let _ = writeln!(out, "  {} = {}", legible::line(key), legible::line(value));
     }
     let _ = writeln!(out, "data: {}", summary.data_keys.len());
     for entry in &summary.data_keys {
-        let _ =
-            writeln!(out, "  {} (version {}, {})", entry.key, entry.version, entry.content_type);
+        let (key, content_type) = (legible::line(&entry.key), legible::line(&entry.content_type));
+        let _ = writeln!(out, "  {key} (version {}, {content_type})", entry.version);
     }
     let _ = writeln!(
         out,

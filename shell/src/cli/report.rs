@@ -8,6 +8,7 @@ use std::{
 
 use meshward_core::{
     agent::local::REPORT_BODY_MAX,
+    legible,
     wire::{
         http::percent_encode,
         json::{self, Raw},
@@ -17,7 +18,7 @@ use meshward_core::{
 
 use super::{
     Code, Failed, Outcome,
-    answer::{ask, decoded, list, print},
+    answer::{ask, list, print, print_value},
     args::{Global, Output, PutReport, ReportPart},
     read::payload_text,
     say,
@@ -30,15 +31,15 @@ pub(super) fn report(global: &Global, part: &ReportPart) -> Outcome {
     match part {
         ReportPart::List => list(global, ROUTE),
         ReportPart::Get { key } => {
-            let answer = ask(global, Question::get(path(key)))?;
-            print(global, &answer, |entry: &ReportEntry| payload_text(&entry.payload))
+            let answer = ask(global, &Question::get(path(key)))?;
+            print_value(global, &answer, |entry: ReportEntry| payload_text(&entry.payload))
         }
         ReportPart::Put(put) => store(global, put),
         ReportPart::Delete { key } => {
-            ask(global, Question::delete(path(key)))?;
+            ask(global, &Question::delete(path(key)))?;
             match global.output {
                 Output::Json => Ok(Code::Done),
-                Output::Text => say(&format!("report {key} deleted\n")),
+                Output::Text => say(&format!("report {} deleted\n", legible::line(key))),
             }
         }
     }
@@ -55,14 +56,10 @@ fn store(global: &Global, put: &PutReport) -> Outcome {
     let body = format!("{{\"content_type\":{content_type},\"payload\":{}}}", payload.text());
     let mut question = Question::put(path(&put.key), body.into_bytes());
     question.if_match = put.if_match;
-    let answer = ask(global, question)?;
-    match global.output {
-        Output::Json => say(&String::from_utf8_lossy(&answer.body)),
-        Output::Text => {
-            let entry: ReportEntry = decoded(&answer)?;
-            say(&format!("report {} written, version {}\n", entry.key, entry.version))
-        }
-    }
+    let answer = ask(global, &question)?;
+    print(global, &answer, |entry: &ReportEntry| {
+        format!("report {} written, version {}\n", legible::line(&entry.key), entry.version)
+    })
 }
 
 /// The payload from the argument, a file, or standard input.

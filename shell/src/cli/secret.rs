@@ -1,17 +1,28 @@
 //! `secret list`, `secret get`.
 
-use meshward_core::wire::http::percent_encode;
+use std::time::Duration;
+
+use meshward_core::{
+    agent::secrets::{FETCH_MAX, QUEUED_FOR_MAX},
+    wire::http::percent_encode,
+};
 use serde::Deserialize;
 
 use super::{
     Outcome,
-    answer::{ask, decoded, list},
-    args::{Global, Output, SecretPart},
-    say,
+    answer::{ask_within, list, print_value},
+    args::{Global, SecretPart},
     socket::Question,
 };
 
 const ROUTE: &str = "/v1/state/secrets";
+
+/// How long a read may take: the agent asks the control plane for it, and answers before this in any case.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+const _: () = assert!(
+    QUEUED_FOR_MAX.as_secs() + FETCH_MAX.as_secs() < READ_TIMEOUT.as_secs(),
+    "the agent answers before its asker gives up"
+);
 
 /// What is printed of a secret.
 #[derive(Deserialize)]
@@ -25,12 +36,9 @@ pub(super) fn secret(global: &Global, part: &SecretPart) -> Outcome {
         SecretPart::Get { key, version } => {
             let query = version.map(|version| format!("?version={version}")).unwrap_or_default();
             let path = format!("{ROUTE}/{}{query}", percent_encode(key));
-            let answer = ask(global, Question::get(path))?;
-            match global.output {
-                Output::Json => say(&String::from_utf8_lossy(&answer.body)),
-                // Nothing but the value, so that it can be piped on.
-                Output::Text => say(&decoded::<Value>(&answer)?.value),
-            }
+            let answer = ask_within(global, &Question::get(path), READ_TIMEOUT)?;
+            // Nothing but the value, so that it can be piped on.
+            print_value(global, &answer, |secret: Value| secret.value)
         }
     }
 }

@@ -1,16 +1,30 @@
 //! The client's side of the local API: one request over the Unix socket.
 
-use std::{io, path::Path, time::Duration};
+use std::{
+    io,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{Method, Request, body::Bytes, client::conn::http1, header};
 use hyper_util::rt::TokioIo;
-use tokio::{net::UnixStream, time::timeout};
+use tokio::{
+    net::UnixStream,
+    time::{sleep, timeout},
+};
 
 use super::{Code, Failed};
+use crate::config::duration;
 
-/// How long the agent may take to answer.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the agent may take to answer, from the first try to connect to the last byte.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a command tries on while a busy agent has no place for it.
+const BUSY_MAX: Duration = Duration::from_secs(3);
+
+/// How long it rests between two tries.
+const BUSY_REST: Duration = Duration::from_millis(50);
 
 /// The longest answer that is read, in bytes.
 const ANSWER_MAX: usize = 32 << 20;
@@ -27,51 +41,99 @@ pub(super) struct Answer {
 pub(super) struct Question {
     method: Method,
     path: String,
-    body: Vec<u8>,
+    body: Bytes,
     /// The version that must be there.
     pub(super) if_match: Option<i64>,
 }
 
 impl Question {
     pub(super) const fn get(path: String) -> Self {
-        Self { method: Method::GET, path, body: Vec::new(), if_match: None }
+        Self { method: Method::GET, path, body: Bytes::new(), if_match: None }
     }
 
-    pub(super) const fn put(path: String, body: Vec<u8>) -> Self {
-        Self { method: Method::PUT, path, body, if_match: None }
+    pub(super) fn put(path: String, body: Vec<u8>) -> Self {
+        Self { method: Method::PUT, path, body: body.into(), if_match: None }
     }
 
     pub(super) const fn delete(path: String) -> Self {
-        Self { method: Method::DELETE, path, body: Vec::new(), if_match: None }
+        Self { method: Method::DELETE, path, body: Bytes::new(), if_match: None }
     }
 
-    fn request(self) -> hyper::http::Result<Request<Full<Bytes>>> {
-        let mut request =
-            Request::builder().method(self.method).uri(self.path).header(header::HOST, "localhost");
+    /// Whether it can be asked again without changing anything.
+    fn is_read(&self) -> bool {
+        self.method == Method::GET
+    }
+
+    fn request(&self) -> hyper::http::Result<Request<Full<Bytes>>> {
+        let mut request = Request::builder()
+            .method(&self.method)
+            .uri(&self.path)
+            .header(header::HOST, "localhost");
         if !self.body.is_empty() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         if let Some(version) = self.if_match {
             request = request.header(header::IF_MATCH, version);
         }
-        request.body(Full::from(self.body))
+        request.body(Full::from(self.body.clone()))
     }
 }
 
-/// Asks the agent and waits for its answer.
-pub(super) fn ask(socket: &Path, question: Question) -> Result<Answer, Failed> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failed::new(Code::Failed, error.to_string()))?;
-    runtime.block_on(async {
-        match timeout(TIMEOUT, exchange(socket, question)).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(unreachable(socket, &error.to_string(), mend(&error))),
-            Err(_) => Err(unreachable(socket, "it does not answer", "look at its log")),
-        }
-    })
+/// Why there is no answer.
+#[derive(Debug)]
+enum Lost {
+    /// Nobody listens, or not to this user.
+    Absent(io::Error),
+    /// The queue of those that wait for a place is full.
+    Crowded,
+    /// The connection was closed before an answer began, as it is where every place is taken.
+    Closed,
+    /// What answers speaks no HTTP.
+    Foreign(hyper::Error),
+    /// The answer began, and did not end.
+    Broken(String),
+    Silent(Duration),
+    /// Nothing was asked.
+    Unasked(String),
 }
+
+impl Lost {
+    /// What the user is told: the agent was found but is too busy, or none answers.
+    fn failed(self, socket: &Path, question: &Question) -> Failed {
+        let place = socket.display();
+        let found = |text: String| Failed::new(Code::Failed, text);
+        let none = |text: String| Failed::new(Code::Unreachable, text);
+        match self {
+            Self::Absent(error) => {
+                none(format!("no agent on the socket {place}: {error}; {}", mend(&error)))
+            }
+            Self::Crowded => found(format!(
+                "the agent on the socket {place} is busy: more programs wait for it than its queue holds; {LATER}"
+            )),
+            Self::Closed if question.is_read() => found(format!(
+                "the agent on the socket {place} is busy or stops: it closes connections without an answer; {LATER}"
+            )),
+            Self::Closed => found(format!(
+                "the agent on the socket {place} is busy or stops: it closed the connection without an answer, and \
+                 may have done what was asked; look at it, then {LATER}"
+            )),
+            Self::Foreign(error) => none(format!(
+                "what answers on the socket {place} is no agent: {error}; name the socket of one with --socket"
+            )),
+            Self::Broken(cause) => {
+                found(format!("the answer of the agent on the socket {place} broke off: {cause}"))
+            }
+            Self::Silent(limit) => none(format!(
+                "the agent on the socket {place} does not answer within {}; look at its log",
+                duration::text(limit)
+            )),
+            Self::Unasked(cause) => found(format!("nothing can be asked: {cause}")),
+        }
+    }
+}
+
+/// What helps against a busy agent.
+const LATER: &str = "try again later, or look at its log";
 
 fn mend(error: &io::Error) -> &'static str {
     if error.kind() == io::ErrorKind::PermissionDenied {
@@ -81,24 +143,62 @@ fn mend(error: &io::Error) -> &'static str {
     }
 }
 
-fn unreachable(socket: &Path, cause: &str, mend: &str) -> Failed {
-    let text = format!("no agent on the socket {}: {cause}; {mend}", socket.display());
-    Failed::new(Code::Unreachable, text)
+/// Asks the agent and waits for its answer, both within the limit.
+pub(super) fn ask(socket: &Path, question: &Question, limit: Duration) -> Result<Answer, Failed> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Lost::Unasked(error.to_string()).failed(socket, question))?;
+    let answered = runtime.block_on(async {
+        let patience = BUSY_MAX.min(limit / 2);
+        timeout(limit, patient(socket, question, patience))
+            .await
+            .unwrap_or(Err(Lost::Silent(limit)))
+    });
+    answered.map_err(|lost| lost.failed(socket, question))
 }
 
-async fn exchange(socket: &Path, question: Question) -> io::Result<Answer> {
-    let stream = UnixStream::connect(socket).await?;
+/// Tries again for a while where an agent has no place; a change only where it surely has not seen it.
+async fn patient(socket: &Path, question: &Question, patience: Duration) -> Result<Answer, Lost> {
+    let until = Instant::now() + patience;
+    loop {
+        let lost = match exchange(socket, question).await {
+            Err(lost @ Lost::Crowded) => lost,
+            Err(lost @ Lost::Closed) if question.is_read() => lost,
+            done => return done,
+        };
+        if Instant::now() >= until {
+            return Err(lost);
+        }
+        sleep(BUSY_REST).await;
+    }
+}
+
+async fn exchange(socket: &Path, question: &Question) -> Result<Answer, Lost> {
+    let request = question.request().map_err(|error| Lost::Unasked(error.to_string()))?;
+    let stream = UnixStream::connect(socket).await.map_err(unconnected)?;
     let (mut sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+        http1::handshake(TokioIo::new(stream)).await.map_err(unanswered)?;
     let connection = tokio::spawn(connection);
-    let request = question.request().map_err(io::Error::other)?;
-    let response = sender.send_request(request).await.map_err(io::Error::other)?;
+    let response = sender.send_request(request).await.map_err(unanswered)?;
     let status = response.status().as_u16();
     let body = Limited::new(response.into_body(), ANSWER_MAX)
         .collect()
         .await
-        .map_err(io::Error::other)?
+        .map_err(|error| Lost::Broken(error.to_string()))?
         .to_bytes();
     connection.abort();
     Ok(Answer { status, body })
+}
+
+/// A full queue is told at once, as it is never waited for.
+fn unconnected(error: io::Error) -> Lost {
+    match error.kind() == io::ErrorKind::WouldBlock {
+        true => Lost::Crowded,
+        false => Lost::Absent(error),
+    }
+}
+
+fn unanswered(error: hyper::Error) -> Lost {
+    if error.is_parse() { Lost::Foreign(error) } else { Lost::Closed }
 }

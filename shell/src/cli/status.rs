@@ -6,31 +6,38 @@ use std::{
     time::{Duration, Instant},
 };
 
-use meshward_core::wire::local::Status;
+use meshward_core::{legible, wire::local::Status};
 
 use super::{
     Code, Outcome,
-    answer::{ask, decoded},
+    answer::{ask_within, decoded},
     args::{Global, Output},
     config, say,
-    socket::Question,
+    socket::{ANSWER_TIMEOUT, Question},
 };
 
 /// How often a waiting status asks again.
 const GLANCE: Duration = Duration::from_millis(200);
+
+/// The least time that the agent is given, so that a wait that is all but over still ends with what it says.
+const ASK_MIN: Duration = Duration::from_millis(500);
 
 pub(super) fn status(global: &Global, wait: Option<Duration>) -> Outcome {
     // A configuration that cannot be read does not become readable by waiting.
     config::socket(global)?;
     let until = Instant::now() + wait.unwrap_or_default();
     loop {
-        let asked = ask(global, Question::get("/v1/status".to_owned())).and_then(|answer| {
+        let left = until.saturating_duration_since(Instant::now());
+        let limit = wait.map_or(ANSWER_TIMEOUT, |_| left.clamp(ASK_MIN, ANSWER_TIMEOUT));
+        let asked = ask_within(global, &Question::get("/v1/status".to_owned()), limit);
+        let asked = asked.and_then(|answer| {
             let status: Status = decoded(&answer)?;
             Ok((answer, status))
         });
         let ready = asked.as_ref().is_ok_and(|(_, status)| status.ready);
-        if !ready && Instant::now() < until {
-            thread::sleep(GLANCE);
+        let left = until.saturating_duration_since(Instant::now());
+        if !ready && !left.is_zero() {
+            thread::sleep(GLANCE.min(left));
             continue;
         }
         let (answer, status) = asked?;
@@ -47,12 +54,13 @@ fn text(status: &Status) -> String {
         |age: Option<u64>| age.map_or_else(|| "never".to_owned(), |age| format!("{age} s ago"));
     let mut out = String::new();
     let readiness = if status.ready { "ready" } else { &status.reason };
+    let node = status.node_id.as_deref().unwrap_or("not registered");
+    let address = status.mesh_ip.as_deref().unwrap_or("none");
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "{readiness}");
-    let _ =
-        writeln!(out, "node:           {}", status.node_id.as_deref().unwrap_or("not registered"));
-    let _ = writeln!(out, "mesh address:   {}", status.mesh_ip.as_deref().unwrap_or("none"));
-    let _ = writeln!(out, "delivery mode:  {}", status.delivery_mode);
+    let _ = writeln!(out, "{}", legible::line(readiness));
+    let _ = writeln!(out, "node:           {}", legible::line(node));
+    let _ = writeln!(out, "mesh address:   {}", legible::line(address));
+    let _ = writeln!(out, "delivery mode:  {}", legible::line(&status.delivery_mode));
     let _ = writeln!(out, "last heartbeat: {}", age(status.last_heartbeat_age_seconds));
     let _ = writeln!(out, "last pull:      {}", age(status.last_pull_age_seconds));
     let _ = writeln!(

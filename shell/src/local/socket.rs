@@ -26,6 +26,9 @@ pub(super) const PATH_MAX: usize = 107;
 /// The longest file of groups that is read, in bytes.
 const GROUPS_MAX: u64 = 4 * 1024 * 1024;
 
+/// The user and the group that can do everything anyway.
+const ROOT: u32 = 0;
+
 /// The group whose members may open the socket.
 const GROUP: &str = "meshward";
 
@@ -78,6 +81,9 @@ pub(super) fn bind(path: &Path) -> Result<(UnixListener, Name), ListenError> {
     };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     create(folder)?;
+    for weakness in weaknesses(&fs::metadata(folder).doing("look at", folder)?) {
+        warn!("{}, the folder of local_api.socket_path, {weakness}", folder.display());
+    }
     // Held while the old socket is judged and replaced, so that of two starting agents one sees the other.
     let turn = File::open(folder).doing("open", folder)?;
     rustix::fs::flock(&turn, FlockOperation::NonBlockingLockExclusive)
@@ -106,6 +112,32 @@ fn create(folder: &Path) -> Result<(), ListenError> {
     }
     fs::create_dir_all(folder).doing("create", folder)?;
     fs::set_permissions(folder, Permissions::from_mode(0o755)).doing("set the mode of", folder)
+}
+
+/// Who else could put a socket of its own in the place of the agent's, and be told what is meant for it; each with its
+/// mend.
+fn weaknesses(folder: &Metadata) -> Vec<&'static str> {
+    let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    judged((folder.uid(), folder.gid()), folder.mode(), own)
+}
+
+fn judged((user, group): (u32, u32), mode: u32, own: (u32, u32)) -> Vec<&'static str> {
+    let rows = [
+        (
+            user != own.0 && user != ROOT,
+            "belongs to another user, who can replace the local socket: give the folder to the user of the agent (chown)",
+        ),
+        (
+            mode & 0o020 != 0 && group != own.1 && group != ROOT,
+            "can be changed by a group that is not the agent's, whose members can replace the local socket: take that \
+             right from the group (chmod g-w)",
+        ),
+        (
+            mode & 0o002 != 0,
+            "can be changed by everybody, who can replace the local socket: take that right from others (chmod o-w)",
+        ),
+    ];
+    rows.into_iter().filter(|(is_so, _)| *is_so).map(|(_, weakness)| weakness).collect()
 }
 
 /// Only a refused connection proves that nobody listens: any other failure may be a busy agent.
@@ -200,7 +232,7 @@ fn find_group(groups: &str, name: &str) -> Option<u32> {
 mod tests {
     use std::os::unix::fs::MetadataExt;
 
-    use super::{admit, find_group};
+    use super::{admit, find_group, judged};
 
     #[test]
     fn a_socket_is_opened_to_a_group_that_it_can_be_given_and_to_no_other() {
@@ -217,6 +249,22 @@ mod tests {
         let name = groups.lines().find(named).unwrap().split(':').next().unwrap();
         admit(&socket, name).unwrap();
         assert_eq!((found().mode() & 0o7777, found().gid()), (0o660, own));
+    }
+
+    #[test]
+    fn a_folder_in_which_others_can_replace_the_socket_is_warned_of() {
+        let mends = |owners, mode| {
+            let told = judged(owners, mode, (7, 70));
+            told.iter().map(|told| told.rsplit_once('(').unwrap().1).collect::<Vec<_>>()
+        };
+        for owners in [(7, 70), (0, 0), (7, 0), (0, 70)] {
+            assert_eq!(mends(owners, 0o775), [""; 0], "{owners:?}");
+            assert_eq!(mends(owners, 0o1777), ["chmod o-w)"], "{owners:?}");
+        }
+        assert_eq!(mends((7, 71), 0o755), [""; 0]);
+        assert_eq!(mends((7, 71), 0o770), ["chmod g-w)"]);
+        assert_eq!(mends((8, 70), 0o700), ["chown)"]);
+        assert_eq!(mends((8, 71), 0o777), ["chown)", "chmod g-w)", "chmod o-w)"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use meshward_core::legible;
 use tracing::warn;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -42,7 +43,7 @@ pub struct Queue {
 
 impl Write for Queue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if self.items.try_send(Item::Line(line.to_vec())).is_err() {
+        if self.items.try_send(Item::Line(fit(line))).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
         Ok(line.len())
@@ -51,6 +52,13 @@ impl Write for Queue {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The line without what steers a terminal or begins another line, whoever the text in it came from.
+fn fit(line: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(line);
+    let (text, end) = text.strip_suffix('\n').map_or((&*text, ""), |text| (text, "\n"));
+    format!("{}{end}", legible::line(text)).into_bytes()
 }
 
 impl<'w> MakeWriter<'w> for Queue {
@@ -96,5 +104,19 @@ fn write_out(queued: &Receiver<Item>, lost: &AtomicU64) {
         if lines > 0 {
             warn!(lines, "log lines were lost: standard error was not read fast enough");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fit;
+
+    #[test]
+    fn a_line_of_the_log_stays_one_line_and_steers_no_terminal_whatever_a_peer_sent() {
+        assert_eq!(fit("é ok\n".as_bytes()), "é ok\n".as_bytes());
+        let given = b"a\n<0>forged\x1b[2J\xc2\x9b\x7f\xe2\x80\xae\xff b\n";
+        let shown = String::from_utf8(fit(given)).expect("text");
+        assert_eq!(shown, "a\u{fffd}<0>forged\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}\u{fffd} b\n");
+        assert_eq!(fit(b""), b"");
     }
 }

@@ -190,3 +190,28 @@ fn without_an_agent_every_command_says_so_and_how_to_mend_it() {
         assert!(told.contains("start it with `meshward run`"), "{told}");
     }
 }
+
+#[test]
+fn an_empty_key_is_bad_usage_and_is_never_asked_for() {
+    let node = Node::new("http://127.0.0.1:9", "");
+    std::fs::create_dir(node.path("run")).unwrap();
+    let socket = std::os::unix::net::UnixListener::bind(node.path("run/api.sock")).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let commands = [
+        &["state", "metadata", ""][..],
+        &["state", "data", ""],
+        &["report", "get", ""],
+        &["report", "put", "", "--payload", "1"],
+        &["report", "delete", ""],
+        &["secret", "get", ""],
+        &["secret", "get", "", "--version", "1"],
+    ];
+    for arguments in commands {
+        let output = node.run(arguments);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        assert!(told.contains("a key must not be empty"), "{told}");
+    }
+    assert_eq!(node.run(&["secret", ""]).status.code(), Some(2));
+    assert!(socket.accept().is_err(), "nothing was asked");
+}

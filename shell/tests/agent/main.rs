@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
+mod busy;
 mod canary;
 mod commands;
 mod config;
@@ -12,8 +13,10 @@ mod faults;
 mod local;
 mod metadata;
 mod node;
+mod readme;
 mod reports;
 mod secrets;
 mod tcp;
+mod terminal;
 mod watch;
 mod work;

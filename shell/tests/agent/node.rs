@@ -111,6 +111,10 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
+    pub(crate) const fn of(child: Child) -> Self {
+        Self { child }
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

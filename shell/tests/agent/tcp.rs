@@ -149,3 +149,28 @@ async fn a_busy_port_is_told_with_its_address_and_key() {
         "{told}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_listener_beyond_loopback_and_a_folder_of_others_are_warned_of_and_stop_nothing() {
+    let plane = fixture().await;
+    let near = free();
+    let far = SocketAddr::from(([0, 0, 0, 0], near.port()));
+    let warnings = [
+        "local_api.http_listen 0.0.0.0:",
+        "the token goes in clear",
+        "run, the folder of local_api.socket_path, can be changed by everybody, who can replace the local socket",
+        "chmod o-w",
+    ];
+    for (listen, mode, warned) in [(near, 0o755, false), (far, 0o777, true)] {
+        let node = node(&plane.url(), listen, TOKEN, 0o600);
+        fs::create_dir(node.path("run")).unwrap();
+        fs::set_permissions(node.path("run"), Permissions::from_mode(mode)).unwrap();
+        let agent = node.start();
+        until("the node is ready", || node.run(&["status"]).status.success()).await;
+        let log = node.log();
+        for warning in warnings {
+            assert_eq!(log.contains(warning), warned, "{warning}: {log}");
+        }
+        agent.kill();
+    }
+}

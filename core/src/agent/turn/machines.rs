@@ -1,6 +1,10 @@
 //! Each machine moves, and what it orders is passed on.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{
+    boxed::Box,
+    string::{String, ToString as _},
+    vec::Vec,
+};
 use core::mem;
 
 use super::Turn;
@@ -75,6 +79,10 @@ impl Turn<'_> {
             self.pull(pull::Input::Armed);
             self.rotation(rotation::Input::Armed(staged));
         }
+    }
+
+    pub(super) fn node(&self) -> String {
+        self.agent.identity.as_ref().map(|identity| identity.node.to_string()).unwrap_or_default()
     }
 
     pub(super) fn heartbeat(&mut self, input: heartbeat::Input) {

@@ -8,16 +8,12 @@ mod reporting;
 mod secret_reads;
 mod watchers;
 
-use alloc::{
-    boxed::Box,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{boxed::Box, vec::Vec};
 use core::{mem, time::Duration};
 
 use super::{
     Agent, DRAIN_MAX, Effect, Exit, Input, Life, Memory, Question, Settings, device, execution,
-    heartbeat, post, pull, register, reports, rotation, secrets, sync, watch,
+    heartbeat, post, pull, readiness::Readiness, register, reports, rotation, secrets, sync, watch,
 };
 use crate::{
     step::Step,
@@ -30,11 +26,14 @@ pub(super) struct Turn<'s> {
     effects: Vec<Effect>,
     settings: &'s Settings,
     now: Now,
+    /// Before this step.
+    was: Readiness,
 }
 
 impl<'s> Turn<'s> {
     pub(super) const fn new(agent: Agent, settings: &'s Settings, now: Now) -> Self {
-        Self { agent, effects: Vec::new(), settings, now }
+        let was = agent.readiness();
+        Self { agent, effects: Vec::new(), settings, now, was }
     }
 
     pub(super) fn take(&mut self, input: Input) {
@@ -56,6 +55,7 @@ impl<'s> Turn<'s> {
 
     /// Ends the step, and the process where nothing is left to wait for.
     pub(super) fn done(mut self) -> Step<Agent, Effect> {
+        self.tell_readiness();
         if self.is_drained() {
             self.exit(Exit::Drained);
         }
@@ -102,10 +102,6 @@ impl<'s> Turn<'s> {
         self.dispatch(execution::Input::Ticked);
         self.secrets(secrets::Input::Ticked);
         self.sync(sync::Input::Ticked);
-    }
-
-    pub(super) fn node(&self) -> String {
-        self.agent.identity.as_ref().map(|identity| identity.node.to_string()).unwrap_or_default()
     }
 
     /// Asks a question; its answer comes back with the id it is given here.

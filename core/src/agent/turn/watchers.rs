@@ -12,7 +12,7 @@ use crate::{
         watch,
     },
     ids::CallId,
-    wire::change::Change,
+    wire::change::{Change, ChangeKind},
 };
 
 impl Turn<'_> {
@@ -37,6 +37,13 @@ impl Turn<'_> {
         let now = (&self.agent.view, &self.agent.network);
         for change in watch::changes(now, (&view, &network)) {
             self.changed(change);
+        }
+    }
+
+    /// Tells those who listen when this step made the process useful, or useless, or so for another reason.
+    pub(super) fn tell_readiness(&mut self) {
+        if self.agent.readiness() != self.was && self.agent.watch.is_watched() {
+            self.changed(Change::whole(ChangeKind::Readiness));
         }
     }
 

@@ -7,6 +7,7 @@ use alloc::{
 use core::fmt;
 
 use super::DEPTH_MAX;
+use crate::legible;
 
 /// Why a text was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl Fault {
     /// Puts `member` in front of the path while the fault travels outwards.
     pub(super) fn within(mut self, member: &str) -> Self {
         let shown: String =
-            member.chars().filter(|c| !c.is_control()).take(NAME_SHOWN_MAX).collect();
+            member.chars().filter(|one| !legible::steers(*one)).take(NAME_SHOWN_MAX).collect();
         if !self.path.is_empty() && !self.path.starts_with('[') {
             self.path.insert(0, '.');
         }
