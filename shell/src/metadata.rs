@@ -90,12 +90,16 @@ impl Session<'_> {
         held.map_err(|cause| format!("{}{path}: {cause}", self.metadata.url))
     }
 
-    /// Asks for a session token; a service that gives none is asked without.
+    /// Asks for a session token; a service that gives none, or one that no header can hold, is asked without.
     async fn open(&self) -> Option<Secret<String>> {
         let lifetime = Some((LIFETIME, LIFETIME_SECONDS));
         let asked = self.metadata.exchange(Method::PUT, SESSION_PATH, lifetime).await;
-        asked.ok().flatten().filter(|token| !token.expose().is_empty())
+        asked.ok().flatten().filter(|token| is_field(token.expose()))
     }
+}
+
+fn is_field(token: &str) -> bool {
+    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 async fn read(mut response: Response) -> Held {

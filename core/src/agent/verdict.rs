@@ -10,12 +10,13 @@ use core::time::Duration;
 
 use serde::Deserialize;
 
-use super::facts::Answer;
+use super::facts::{Answer, Failure, Lost};
 use crate::{
     time::Wall,
     wire::{
         execution::CallbackResponse,
         http::Response,
+        identity::Unusable,
         json,
         problem::{self, Code},
         register::RegisterResponse,
@@ -44,7 +45,7 @@ pub enum Registered {
         reason: String,
     },
     /// A 2xx that holds no registration: a retry could only meet its own nonce.
-    Unusable,
+    Unusable(Unusable),
 }
 
 /// How a key rotation was answered.
@@ -95,6 +96,13 @@ pub enum Delivery {
 /// Reads the answer to a registration.
 pub fn register(answer: Answer, wall: Wall) -> Registered {
     let response = match answer {
+        Answer::Failed(Lost { failure: Failure::Oversized { status: 200..=299 }, .. }) => {
+            return Registered::Unusable(Unusable::Oversized);
+        }
+        // What it says beyond its status is not known.
+        Answer::Failed(Lost { failure: Failure::Oversized { status }, .. }) => {
+            Response::empty(status)
+        }
         Answer::Failed(failure) => {
             return Registered::Retry(Trouble { reason: format!("{failure}"), retry_after: None });
         }
@@ -102,7 +110,9 @@ pub fn register(answer: Answer, wall: Wall) -> Registered {
     };
     let status = response.status;
     match status {
-        200..=299 => decode(&response).map_or(Registered::Unusable, Registered::Accepted),
+        200..=299 => {
+            decode(&response).map_or(Registered::Unusable(Unusable::Json), Registered::Accepted)
+        }
         429 => Registered::Retry(Trouble {
             reason: told(&response),
             retry_after: asked_wait(&response, wall),

@@ -81,7 +81,7 @@ fn reacts(status: u16, code: &str) {
 
 #[test]
 fn a_network_error_is_retried_with_backoff() {
-    for failure in [Failure::Unreachable, Failure::TimedOut, Failure::Oversized] {
+    for failure in [Failure::Unreachable, Failure::TimedOut, Failure::Oversized { status: 503 }] {
         let (mut bench, call, _) = posting(token_value());
         bench.answer(call, Answer::Failed(Lost::from(failure)));
         assert_eq!(wait(&bench), seconds(1), "{failure}");
@@ -101,8 +101,9 @@ fn advice(token: TokenSources, answer: Answer) -> String {
 fn a_used_up_token_is_told_with_its_reason_and_the_place_for_a_new_one() {
     let rows = [
         (problem(403, "token_consumed"), "perhaps by an earlier registration"),
-        (problem(403, "nonce_collision"), "accepted and its answer lost"),
+        (problem(403, "nonce_collision"), "the nonce of the first try was known already"),
         (Answer::Responded(Response::empty(201)), "and yet there is no identity"),
+        (oversized(201), "and yet there is no identity"),
     ];
     for (answer, why) in rows {
         let told = advice(token_in_file(), answer.clone());
@@ -110,6 +111,44 @@ fn a_used_up_token_is_told_with_its_reason_and_the_place_for_a_new_one() {
         assert!(told.ends_with("put it into the file of registration.token_file"), "{told}");
         let told = advice(token_value(), answer);
         assert!(told.ends_with("put it into registration.token_value"), "{told}");
+    }
+}
+
+#[test]
+fn a_nonce_that_a_later_try_meets_again_was_accepted_by_an_earlier_one() {
+    let (mut bench, call, _) = posting(token_value());
+    bench.answer(call, Answer::Failed(Lost::from(Failure::TimedOut)));
+    bench.pass(wait(&bench));
+    let again = sent(&bench.give(meshward_core::agent::Input::Ticked));
+    let effects = bench.answer(again[0].0, problem(403, "nonce_collision"));
+    let [Effect::Tell(notice), Effect::Exit(_)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(notice.text.contains("accepted and its answer lost"), "{notice}");
+}
+
+fn oversized(status: u16) -> Answer {
+    Answer::Failed(Lost::from(Failure::Oversized { status }))
+}
+
+#[test]
+fn an_answer_that_is_too_large_is_taken_by_its_status() {
+    let exit = |status| {
+        let (mut bench, call, _) = posting(token_value());
+        let exit = bench.answer(call, oversized(status)).pop();
+        match exit {
+            Some(Effect::Exit(exit)) => Some(exit),
+            _ => None,
+        }
+    };
+    for status in [200, 201] {
+        let Some(Exit::Unusable { reason }) = exit(status) else { panic!("{status}") };
+        assert_eq!(reason.to_string(), "it is too large");
+    }
+    for status in [302, 400, 403, 422] {
+        let Some(Exit::Refused { status: seen, .. }) = exit(status) else { panic!("{status}") };
+        assert_eq!(seen, status);
+    }
+    for status in [408, 429, 500, 503] {
+        assert_eq!(exit(status), None, "{status} is tried again");
     }
 }
 

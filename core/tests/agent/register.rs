@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use meshward_core::{
     agent::{
-        Answer, Effect, Exit, Gathered, Input, OrderKind, Stored, TokenFile, TokenSources,
-        Unprepared, Wanted,
+        Answer, Effect, Exit, Gathered, Input, OrderKind, Stored, TokenFile, TokenSource,
+        TokenSources, Unprepared, Wanted,
         register::{BACKOFF, TOKEN_MAX},
     },
     backoff::Jitter,
@@ -126,10 +126,10 @@ fn a_lack_ends_the_process_before_any_request_and_names_itself() {
             gathered(TokenSources { file: unreadable(), ..sources("em") }),
             Unprepared::TokenFile("/a: denied".into()),
         ),
-        (gathered(value(&"x".repeat(TOKEN_MAX + 1))), Unprepared::TokenRule),
-        (gathered(value("tab\there")), Unprepared::TokenRule),
-        (gathered(value("del\x7f")), Unprepared::TokenRule),
-        (gathered(value("é")), Unprepared::TokenRule),
+        (gathered(value(&"x".repeat(TOKEN_MAX + 1))), Unprepared::TokenRule(TokenSource::Value)),
+        (gathered(value("tab\there")), Unprepared::TokenRule(TokenSource::Value)),
+        (gathered(value("del\x7f")), Unprepared::TokenRule(TokenSource::Value)),
+        (gathered(value("é")), Unprepared::TokenRule(TokenSource::Value)),
         (
             Gathered { project_id: "".into(), ..gathered(token_value()) },
             Unprepared::Unset("registration.project_id"),

@@ -158,6 +158,21 @@ async fn a_service_without_sessions_is_asked_without() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_session_token_that_no_header_can_hold_is_none() {
+    let plane = fixture().await;
+    for token in ["ses\u{1}sion", "ses sion", ""] {
+        let service = Service::start(move |method, path, _| match method {
+            "PUT" => Reply::Answer(200, token.into()),
+            _ => everything(path),
+        });
+        let output = bare(&plane.url(), &service, "2s").run(&["register"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let heads = service.heads.lock().unwrap().join("\n");
+        assert!(!heads.contains("x-aws-ec2-metadata-token:"), "{heads}");
+    }
+}
+
 #[test]
 fn a_path_that_the_service_does_not_serve_is_told_with_its_setting() {
     let service = Service::start(|_, path, _| match path {

@@ -125,6 +125,6 @@ pub enum Failure {
     Unreachable,
     #[error("no answer within the timeout")]
     TimedOut,
-    #[error("the answer is too large")]
-    Oversized,
+    #[error("the answer, a {status}, is too large")]
+    Oversized { status: u16 },
 }

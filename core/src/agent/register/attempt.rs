@@ -17,7 +17,7 @@ use crate::{
     time::Now,
     wire::{
         grammar::PublicKey,
-        identity::{Identity, TokenDigest, Unusable},
+        identity::{Identity, TokenDigest},
         problem::Code,
         register::RegisterRequest,
     },
@@ -62,13 +62,14 @@ pub(super) fn answered(
         Registered::Stop { status, code, reason } => {
             let spent = match &code {
                 Some(Code::TokenConsumed) => Some(Spent::Consumed),
+                Some(Code::NonceCollision) if attempt.failures == 0 => Some(Spent::Collided),
                 Some(Code::NonceCollision) => Some(Spent::AnswerLost),
                 Some(_) | None => None,
             };
             stop(*attempt, spent, Exit::Refused { status, code, reason })
         }
-        Registered::Unusable => {
-            stop(*attempt, Some(Spent::Unusable), Exit::Unusable { reason: Unusable::Json })
+        Registered::Unusable(reason) => {
+            stop(*attempt, Some(Spent::Unusable), Exit::Unusable { reason })
         }
     }
 }
@@ -85,6 +86,7 @@ fn marked(mut identity: Identity, attempt: &Attempt) -> Identity {
 enum Spent {
     Consumed,
     AnswerLost,
+    Collided,
     Unusable,
 }
 
@@ -114,6 +116,10 @@ fn advice(spent: &Spent, attempt: &Attempt) -> Notice {
         }
         (Spent::AnswerLost, _) => {
             "an earlier try to register was accepted and its answer lost, so the bootstrap token is used up"
+        }
+        (Spent::Collided, _) => {
+            "the nonce of the first try was known already: something on the way sent the request twice, or the random \
+             numbers of this host repeat themselves, so the bootstrap token may be used up"
         }
         (Spent::Unusable, _) => {
             "the registration was accepted, so the bootstrap token is used up, and yet there is no identity"
