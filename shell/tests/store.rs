@@ -11,7 +11,7 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{Content, FoundContent, Memory, Order, OrderKind, StagedFile, Stored},
+    agent::{Content, Finding, FoundContent, Memory, Order, OrderKind, StagedFile, Stored},
     secret::Secret,
     wire::{
         grammar::{NodeSecretKey, Uuid},
@@ -312,7 +312,69 @@ fn a_refused_identity_moves_beside_the_directory_with_its_mode_and_comes_back() 
     assert!(matches!(store.carry_out(Order::Retire { at: at() }), Stored::Retired { .. }));
     assert!(matches!(store.carry_out(Order::MakeKey { at: at() }), Stored::KeyMade(_)));
     drop(store);
-    assert_eq!(open(&data).unwrap().remember().unwrap(), before, "a start undoes it");
+    let findings = vec![Finding::PutBack { folder: "../data.refused-2027-01-15T08:00:00Z".into() }];
+    let put_back = Memory { findings, ..before };
+    assert_eq!(open(&data).unwrap().remember().unwrap(), put_back, "a start undoes it");
+}
+
+#[test]
+fn a_note_that_names_no_folder_stops_the_start_and_tells_the_mend() {
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 6] = [
+        ("it is empty", |note| fs::write(note, "").unwrap()),
+        ("is a symbolic link", |note| {
+            fs::remove_file(note).unwrap();
+            symlink("elsewhere", note).unwrap();
+        }),
+        ("is not a regular file", |note| {
+            fs::remove_file(note).unwrap();
+            fs::create_dir(note).unwrap();
+        }),
+        ("no name of such a folder", |note| fs::write(note, b"refused-\xff").unwrap()),
+        ("no name of such a folder", |note| fs::write(note, "../../etc").unwrap()),
+        ("there is no folder", |note| fs::write(note, "refused-gone").unwrap()),
+    ];
+    for (what, damage) in damages {
+        let (place, data) = place();
+        let mut store = open(&data).unwrap();
+        register(&mut store);
+        let before = store.remember().unwrap();
+        assert!(matches!(store.carry_out(Order::Retire { at: at() }), Stored::Retired { .. }));
+        drop(store);
+        let note = data.join("refused_identity");
+        damage(&note);
+        let refused = open(&data).unwrap_err();
+        let told = format!("{refused}: {}", std::error::Error::source(&refused).unwrap());
+        assert!(told.contains(&note.display().to_string()) && told.contains(what), "{told}");
+        assert!(told.contains("remove it to have this node register afresh"), "{told}");
+        if note.is_dir() { fs::remove_dir(&note) } else { fs::remove_file(&note) }.unwrap();
+        fs::write(&note, "../data.refused-2027-01-15T08:00:00Z\n").unwrap();
+        let mended = open(&data).unwrap().remember().unwrap();
+        assert_eq!(mended.files, before.files, "the mend that was told works");
+        drop(place);
+    }
+}
+
+#[test]
+fn a_damaged_note_beside_an_identity_is_told_and_stops_nothing() {
+    let (_place, data) = place();
+    let mut store = open(&data).unwrap();
+    register(&mut store);
+    let before = store.remember().unwrap();
+    drop(store);
+    let note = data.join("refused_identity");
+    fs::write(&note, "").unwrap();
+    let memory = open(&data).unwrap().remember().unwrap();
+    let [Finding::NeedlessNote { removed: Ok(()), .. }] = &memory.findings[..] else {
+        panic!("{:?}", memory.findings)
+    };
+    assert!(!note.exists());
+    fs::create_dir(&note).unwrap();
+    let memory = open(&data).unwrap().remember().unwrap();
+    assert_eq!(memory.files, before.files);
+    let [Finding::NeedlessNote { removed: Err(_), .. }] = &memory.findings[..] else {
+        panic!("{:?}", memory.findings)
+    };
 }
 
 fn is_root() -> bool {

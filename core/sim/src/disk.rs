@@ -91,6 +91,7 @@ impl Disk {
             },
             staged: self.staged.map_or(StagedFile::Missing, StagedFile::Key),
             state: self.found(),
+            ..Memory::default()
         }
     }
 

@@ -34,9 +34,9 @@ use core::time::Duration;
 
 pub use facts::{
     ActionSettings, Answer, Caller, Captured, Cause, Change, Content, Door, Effect, Ending, Exit,
-    Failure, Folder, FoundContent, FoundFile, Gathered, Input, Lost, Memory, Order, OrderKind,
-    Peer, Purpose, Run, Settings, StagedFile, StateFile, Stored, Stream, TcpSettings, TokenFile,
-    TokenSource, TokenSources, Unprepared, Wanted,
+    Failure, Finding, Folder, FoundContent, FoundFile, Gathered, Input, Lost, Memory, Order,
+    OrderKind, Peer, Purpose, Run, Settings, StagedFile, StateFile, Stored, Stream, TcpSettings,
+    TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
 };
 pub use notice::{Level, Notice};
 

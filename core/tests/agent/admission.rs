@@ -2,8 +2,8 @@
 
 use meshward_core::{
     agent::{
-        Effect, Exit, Input, Memory, Notice, Order, OrderKind, Purpose, Settings, StagedFile,
-        Stored, TokenFile, TokenSources, notice::Level,
+        Effect, Exit, Finding, Input, Memory, Notice, Order, OrderKind, Purpose, Settings,
+        StagedFile, Stored, TokenFile, TokenSources, notice::Level,
     },
     backoff::Jitter,
     wire::{
@@ -180,5 +180,27 @@ fn what_the_control_plane_says_to_a_node_is_told_without_its_key() {
         let [Effect::Tell(notice)] = effects.as_slice() else { panic!("{effects:?}") };
         assert!(notice.text.contains("<secret> again"), "{notice}");
         assert!(!notice.text.contains(&bearer[20..]) && !notice.text.contains(nsk().expose()));
+    }
+}
+
+#[test]
+fn what_a_start_met_in_the_data_directory_is_told_before_anything_else() {
+    let reason = "it is empty".to_string();
+    let findings = vec![
+        Finding::PutBack { folder: "../data.refused-now".into() },
+        Finding::NeedlessNote { name: "note", reason: reason.clone(), removed: Ok(()) },
+        Finding::NeedlessNote { name: "note", reason, removed: Err("busy".into()) },
+    ];
+    let mut bench = Bench::new(settings());
+    let memory = Memory { findings, ..remembered(StagedFile::Missing) };
+    let effects = bench.give(Input::Restarted(Box::new(memory)));
+    let words = [
+        "former identity is put back from the folder ../data.refused-now",
+        "note is removed: it is empty",
+        "cannot be removed: busy; remove it by hand",
+    ];
+    for (effect, words) in effects.iter().zip(words) {
+        let Effect::Tell(told) = effect else { panic!("{effect:?}") };
+        assert!(told.level == Level::Warn && told.text.contains(words), "{told}");
     }
 }

@@ -173,6 +173,7 @@ pub(crate) fn remembered(staged: StagedFile) -> Memory {
         },
         staged,
         state: Vec::new(),
+        findings: Vec::new(),
     }
 }
 

@@ -179,7 +179,7 @@ fn perform<D: Disk>(vault: &mut Vault<D>, order: &Order) -> Result<Stored, Fault
         Order::Retire { at } => {
             vault.retire(&at.to_string()).map(|folder| Stored::Retired { folder })
         }
-        Order::Restore => vault.restore().and_then(|()| vault.staged()).map(Stored::Restored),
+        Order::Restore => vault.restore().and_then(|_| vault.staged()).map(Stored::Restored),
         Order::MakeKey { at } => vault.make_key(&at.to_string()).map(Stored::KeyMade),
         Order::Persist(identity) => vault.persist(identity).map(|()| Stored::Persisted),
         Order::ForgetToken(_) => Ok(Stored::Done),

@@ -5,7 +5,7 @@
 use std::io;
 
 use meshward_core::{
-    agent::{Memory, StagedFile},
+    agent::{Finding, Memory, StagedFile},
     secret::Secret,
     wire::{
         grammar::PublicKey,
@@ -67,14 +67,17 @@ enum Key {
 
 pub(super) struct Vault<D> {
     pub(super) disk: D,
+    /// What opening it met; until it is told.
+    pub(super) findings: Vec<Finding>,
 }
 
 impl<D: Disk> Vault<D> {
     /// Takes a directory over: what an earlier process left half-written goes, what it left un-synced is made durable.
     pub(super) fn open(mut disk: D) -> Result<Self, Fault> {
         clear_unfinished(&mut disk)?;
-        let mut vault = Self { disk };
-        vault.restore()?;
+        let mut vault = Self { disk, findings: Vec::new() };
+        let found = vault.restore()?;
+        vault.findings.extend(found);
         Ok(vault)
     }
 
@@ -102,6 +105,7 @@ impl<D: Disk> Vault<D> {
             },
             staged: self.staged()?,
             state: Vec::new(),
+            findings: std::mem::take(&mut self.findings),
         })
     }
 

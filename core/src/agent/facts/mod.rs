@@ -2,6 +2,7 @@
 
 mod caller;
 mod exit;
+mod findings;
 mod gathered;
 mod kept;
 mod orders;
@@ -16,6 +17,7 @@ use thiserror::Error;
 
 pub use caller::{Caller, Door, Peer};
 pub use exit::Exit;
+pub use findings::Finding;
 pub use gathered::{Gathered, TokenFile, TokenSource, TokenSources, Unprepared, Wanted};
 pub use kept::{Change, Content, Folder, FoundContent, FoundFile, StateFile};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};

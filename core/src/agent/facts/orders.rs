@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use super::kept::FoundFile;
+use super::{findings::Finding, kept::FoundFile};
 use crate::{
     backoff::Jitter,
     wire::{
@@ -19,6 +19,7 @@ pub struct Memory {
     pub staged: StagedFile,
     /// What is kept below `state/`.
     pub state: Vec<FoundFile>,
+    pub findings: Vec<Finding>,
 }
 
 /// `rotation_pending_key` as its reader found it.

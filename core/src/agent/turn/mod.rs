@@ -77,6 +77,8 @@ impl<'s> Turn<'s> {
 
     fn restarted(&mut self, mut memory: Box<Memory>) {
         self.agent.staged = memory.staged;
+        let told = mem::take(&mut memory.findings);
+        self.effects.extend(told.iter().map(|finding| Effect::Tell(finding.notice())));
         self.reports(reports::Input::Loaded(mem::take(&mut memory.state)));
         self.registration(register::Input::Restarted(memory));
     }

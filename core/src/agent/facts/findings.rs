@@ -1,0 +1,33 @@
+//! What a start met in the data directory beside what it holds, and what of it the operator is told.
+
+use alloc::{format, string::String};
+
+use crate::agent::notice::Notice;
+
+/// Something that a start met, and has dealt with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// A registration afresh did not come to its end, so the identity that had made room came back from this folder.
+    PutBack { folder: String },
+    /// The note that names a refused identity's folder names none, and an identity is in place; the note was removed,
+    /// or why it was not.
+    NeedlessNote { name: &'static str, reason: String, removed: Result<(), String> },
+}
+
+impl Finding {
+    /// What the operator is told of it.
+    pub fn notice(&self) -> Notice {
+        match self {
+            Self::PutBack { folder } => Notice::warn(format!(
+                "a registration afresh did not come to its end, and the former identity is put back from the folder \
+                 {folder}"
+            )),
+            Self::NeedlessNote { name, reason, removed: Ok(()) } => Notice::warn(format!(
+                "{name} is removed: {reason}, and nothing needs it while there is an identity"
+            )),
+            Self::NeedlessNote { name, reason, removed: Err(cause) } => Notice::warn(format!(
+                "{name} is of no use ({reason}) and cannot be removed: {cause}; remove it by hand"
+            )),
+        }
+    }
+}
