@@ -9,11 +9,17 @@ mod crash;
 mod exits;
 #[cfg(feature = "fault-tests")]
 mod faults;
+#[cfg(feature = "fault-tests")]
+mod faults_reports;
+#[cfg(feature = "fault-tests")]
+mod faults_rotation;
 mod local;
 mod metadata;
 mod node;
 mod reports;
 mod secrets;
+#[cfg(feature = "fault-tests")]
+mod strace;
 mod tcp;
 mod watch;
 mod work;
