@@ -10,6 +10,9 @@ mod decode;
 mod differential;
 mod framing;
 mod local;
+mod local_ask;
+mod local_http;
+mod local_node;
 mod manifest;
 mod plane;
 mod request;
@@ -25,6 +28,7 @@ pub use decode::{
 pub use differential::json_differential;
 pub use framing::framing;
 pub use local::decode_local;
+pub use local_http::{local_http, local_statuses};
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
 pub use plane::{plane_http, plane_statuses};
 pub use watch::decode_watch;
@@ -37,7 +41,7 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 20] = [
+pub const TARGETS: [Target; 21] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -56,6 +60,7 @@ pub const TARGETS: [Target; 20] = [
     Target { name: "decode_watch", run: decode_watch },
     Target { name: "framing", run: framing },
     Target { name: "json_differential", run: json_differential },
+    Target { name: "local_http", run: local_http },
     Target { name: "plane_http", run: plane_http },
     Target { name: "timestamp", run: timestamp },
 ];

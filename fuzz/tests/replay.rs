@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use meshward_fuzz::{TARGETS, plane_statuses};
+use meshward_fuzz::{TARGETS, local_statuses, plane_statuses};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -124,4 +124,39 @@ fn the_corpus_of_the_plane_tells_these_stories() {
     assert_eq!(statuses("watch"), watch);
     // Every way to bend a stream, each rule for all routes, and a stream and an event behind it.
     assert_eq!(statuses("spoilt-streams"), [201, 200, 204].repeat(9));
+}
+
+/// What stands for the answer that is an event stream.
+const STREAMED: u16 = 1;
+
+#[test]
+fn the_corpus_of_the_local_api_meets_every_status_it_serves() {
+    let corpus = folder("corpus/local_http");
+    let met: BTreeSet<u16> = names(&corpus)
+        .into_iter()
+        .flat_map(|file| local_statuses(&fs::read(corpus.join(file)).unwrap()))
+        .collect();
+    let served = [STREAMED, 200, 204, 400, 401, 403, 404, 405, 409, 429, 500, 503];
+    assert_eq!(met, BTreeSet::from(served));
+}
+
+#[test]
+fn the_corpus_of_the_local_api_tells_these_stories() {
+    let statuses =
+        |file: &str| local_statuses(&fs::read(folder("corpus/local_http").join(file)).unwrap());
+    // A stream; then a stop that answers who waits for a secret, a write and four reads; behind the end a read, two
+    // writes, a secret, a stream that does not open, and the health listener.
+    let drained = [1, 200, 503, 200, 503, 503, 503, 200, 503, 503, 503, 503, 200, 200];
+    assert_eq!(statuses("drained"), drained);
+    // Refused by the disk, read, written, read before the change and behind it; a deletion refused, one that is not.
+    let disk = [500, 200, 200, 200, 200, 500, 204, 500, 200, 500, 200, 200];
+    assert_eq!(statuses("disk-refuses"), disk);
+    // Another token, none, two pages of other sites, no token and no route, the listener broken.
+    assert_eq!(statuses("tcp-refused"), [401, 401, 403, 403, 401, 200, 503]);
+    // Alive, ready twice, a method, no route, a HEAD; a listener broken.
+    assert_eq!(statuses("health"), [200, 200, 200, 405, 404, 200, 503, 503, 503]);
+    // Every answer of the control plane, then keys and versions that are none, and a HEAD.
+    let secrets =
+        [200, 200, 500, 404, 403, 429, 503, 500, 503, 503, 400, 200, 400, 400, 400, 200, 200, 200];
+    assert_eq!(statuses("secrets"), secrets);
 }

@@ -160,6 +160,7 @@ impl World {
         }
         self.faults = Faults::default();
         self.blocked.clear();
+        self.checks.healed(self.clock.mono());
         for node in &mut self.nodes {
             let missed = u64::from(node.crash.is_some()) + u64::from(node.failing_writes > 0);
             self.summary.missed += missed;
@@ -178,7 +179,7 @@ impl World {
             if self.summary.steps > STEPS_MAX {
                 return self.logged(Err(Violation::of("the world comes to rest")));
             }
-            let stood = self.checks.stand(&self.nodes);
+            let stood = self.checks.stand(&self.nodes, self.clock.mono());
             self.logged(stood)?;
         }
         self.clock.jump_to(end);

@@ -1,7 +1,9 @@
 //! Worlds in which nothing works for twenty minutes: an hour after the faults are over, everything has come to its end.
 
 use meshward_sim::{
-    Event::{AskRotation, Crash, Dispatch, FailWrites, RestartPlane, SetClock, Stop},
+    Event::{
+        AskRotation, Block, Crash, Dispatch, FailWrites, RestartPlane, SetClock, Stop, Unblock,
+    },
     Faults, Script, World,
     route::Route,
     script::{FAULTS_FOR, Spot},
@@ -63,6 +65,20 @@ fn after_no_reply_arrives() {
 #[test]
 fn after_everything_is_refused() {
     all_comes_to_its_end(with(Faults { refuse: 1000, ..Faults::default() }));
+}
+
+/// The offers of a key are far apart by then, and yet it is decided soon, whenever it is that they come through.
+#[test]
+fn after_every_offer_of_a_key_is_refused() {
+    let (block, unblock) =
+        (Block { route: Route::Rotate, status: 503 }, Unblock { route: Route::Rotate });
+    let refused = |script: Script| {
+        let until = FAULTS_FOR + 40 * script.seed;
+        script.at(50, block).at(until, unblock)
+    };
+    for world in all_comes_to_its_end(refused) {
+        assert_eq!(world.journal.heard(Route::Rotate).last(), Some(&200));
+    }
 }
 
 #[test]

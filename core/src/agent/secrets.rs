@@ -71,7 +71,7 @@ pub enum Input {
         asker: CallId,
         fetched: Fetched,
     },
-    /// There is no identity any more by which secrets are fetched and opened.
+    /// There is no identity any more by which secrets are fetched and opened, or the process ends.
     Quieted,
     Ticked,
 }

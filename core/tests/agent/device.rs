@@ -75,6 +75,7 @@ fn the_newest_key_wins_with_all_its_tries() {
     assert_eq!(hook.give(Input::Committed(key(2))), [Effect::Install(key(2))]);
     assert_eq!(hook.give(Input::Installed(key(1))), [], "of the older key");
     assert_eq!(hook.give(failed(1)), [], "of the older key");
+    assert_eq!(hook.device, Device::Installing { key: key(2), failures: 0 }, "no try is lost");
     assert_eq!(hook.give(failed(2)), []);
     assert_eq!(hook.wake(), (1, vec![Effect::Install(key(2))]));
     hook.give(failed(2));

@@ -234,10 +234,13 @@ fn a_write_that_the_disk_refuses_changes_nothing_and_is_told() {
 fn behind_a_refused_write_the_file_is_brought_back_to_what_is_known() {
     let mut counter = Counter::new();
     counter.put("a", "1");
-    let known = counter.files[&file("a")].clone();
+    counter.put("c", "1");
+    assert_eq!(counter.delete("c").0, 204, "and the control plane is to be told");
+    let known = |name| Change::Write(Content(counter.files[&file(name)].clone()));
+    let mends = [("a", known("a")), ("b", Change::Remove), ("c", known("c"))];
     counter.full = true;
     counter.hanging = Some(Vec::new());
-    for (name, mend) in [("a", Change::Write(Content(known))), ("b", Change::Remove)] {
+    for (name, mend) in mends {
         let body = r#"{"content_type":"t","payload":2}"#;
         let path = format!("/v1/state/report/{name}");
         counter.ask_later(Method::Put, &path, Headers::new(), body);

@@ -2,7 +2,7 @@
 
 use meshward_core::{
     agent::{
-        Answer, Caller, Door, Effect, Failure, Input, Lost, StagedFile,
+        Answer, Caller, DRAIN_MAX, Door, Effect, Failure, Input, Lost, StagedFile,
         post::answer_max,
         secrets::{self, FETCH_MAX, FLYING_MAX, QUEUED_FOR_MAX, QUEUED_MAX, Secrets, Wish},
         verdict::secret::{Fetched, Withheld},
@@ -299,4 +299,21 @@ fn a_node_that_loses_its_identity_refuses_all_reads_and_ignores_their_late_answe
     let late = secrets::Input::Answered { asker: CallId(1), fetched };
     let step = step.state.step(at(seconds(0)), late);
     assert_eq!((step.state, step.effects), (Secrets::default(), Vec::new()));
+}
+
+#[test]
+fn a_program_that_waits_for_a_secret_when_the_process_ends_is_answered_before() {
+    let mut bench = armed();
+    for call in 1..=FLYING_MAX as u64 + 1 {
+        assert!(replies(&ask(&mut bench, call, "/v1/state/secrets/db")).is_empty());
+    }
+    assert!(replies(&bench.give(Input::Draining)).is_empty(), "the disk is waited for");
+    bench.pass(DRAIN_MAX);
+    let effects = bench.give(Input::Ticked);
+    let answers = replies(&effects);
+    assert_eq!(answers.len(), FLYING_MAX + 1);
+    for (call, response) in answers {
+        assert_eq!((response.status, text(&response).as_str()), UNAVAILABLE, "{call}");
+    }
+    assert!(matches!(effects.last(), Some(Effect::Exit(_))), "{effects:?}");
 }

@@ -2,6 +2,7 @@
 
 use std::{net::TcpStream, os::unix::net::UnixStream};
 
+use meshward_core::agent::watch::WATCHERS_MAX;
 use serde_json::{Value, json};
 
 use crate::node::{Node, counter, fixture, mode, post, text, until};
@@ -122,4 +123,37 @@ async fn a_stale_socket_of_a_killed_agent_is_replaced() {
     assert!(node.path("run/api.sock").exists(), "a kill leaves the socket behind");
     let _second = node.start();
     until("the second is ready", || node.run(&["status"]).status.success()).await;
+}
+
+/// The head of an answer, without the field that tells the time, and the body.
+fn parts(answer: &str) -> (Vec<String>, String) {
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let fields = head.split("\r\n").filter(|field| !field.to_lowercase().starts_with("date:"));
+    (fields.map(str::to_owned).collect(), body.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn head_is_answered_as_get_without_the_body() {
+    let plane = fixture().await;
+    let node = Node::new(&plane.url(), "[health]\nenabled = false\n");
+    let _agent = node.start();
+    until("the state is pulled", || node.run(&["state", "metadata", "region"]).status.success())
+        .await;
+    let head = |path: &str| {
+        let stream = UnixStream::connect(node.path("run/api.sock")).unwrap();
+        exchange(stream, &format!("HEAD {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
+    };
+    let paths = ["state/data", "state/metadata/region", "state/report/none", "log-status", "none"];
+    for path in paths.map(|path| format!("/v1/{path}")) {
+        let (told, body) = parts(&head(&path));
+        assert_eq!(body, "", "{path}");
+        let (fields, body) = parts(&ask(&node, &path));
+        assert_eq!(told, fields, "{path}");
+        assert!(!body.is_empty(), "{path}");
+    }
+    // More than may watch at once: a stream that nobody reads is none.
+    for _ in 0..WATCHERS_MAX + 1 {
+        let (told, body) = parts(&head("/v1/watch"));
+        assert_eq!((told[0].as_str(), body.as_str()), ("HTTP/1.1 200 OK", ""));
+    }
 }

@@ -10,12 +10,18 @@ mod crash;
 mod exits;
 #[cfg(feature = "fault-tests")]
 mod faults;
+#[cfg(feature = "fault-tests")]
+mod faults_reports;
+#[cfg(feature = "fault-tests")]
+mod faults_rotation;
 mod local;
 mod metadata;
 mod node;
 mod readme;
 mod reports;
 mod secrets;
+#[cfg(feature = "fault-tests")]
+mod strace;
 mod tcp;
 mod terminal;
 mod watch;

@@ -178,6 +178,10 @@ pub(crate) fn post(plane: &Running, path: &str, body: &Value) {
     assert!(response.is_success(), "{path}: {}", String::from_utf8_lossy(&response.body));
 }
 
+pub(crate) fn delete(path: &str) -> Request {
+    request(Method::Delete, path, "")
+}
+
 fn request(method: Method, path: &str, body: &str) -> Request {
     let body = Body::Whole(body.as_bytes().to_vec());
     Request { method, path: path.to_owned(), query: None, headers: Headers::new(), body }

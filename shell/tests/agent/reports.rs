@@ -9,7 +9,7 @@ use std::{
 use meshward_fixture::Running;
 use serde_json::{Value, json};
 
-use crate::node::{Node, counter, fixture, get, mode, post, until};
+use crate::node::{Node, counter, delete, fixture, get, mode, post, until};
 
 /// Reports are delivered at once, and pulls and beats do not hide them.
 const QUICK: &str = "[health]\nenabled = false\n[local_api]\ndebounce_period = \"50ms\"\n";
@@ -18,7 +18,13 @@ const QUICK: &str = "[health]\nenabled = false\n[local_api]\ndebounce_period = \
 const OWN: u64 = 5;
 
 /// One exchange over the socket: the status, and the body as JSON.
-fn ask(node: &Node, method: &str, path: &str, headers: &str, body: &str) -> Option<(u16, Value)> {
+pub(crate) fn ask(
+    node: &Node,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> Option<(u16, Value)> {
     let mut stream = UnixStream::connect(node.path("run/api.sock")).ok()?;
     let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n{body}",
@@ -32,7 +38,7 @@ fn ask(node: &Node, method: &str, path: &str, headers: &str, body: &str) -> Opti
     Some((status, serde_json::from_str(body).unwrap_or(Value::Null)))
 }
 
-fn put(node: &Node, key: &str, payload: &str) -> Option<(u16, Value)> {
+pub(crate) fn put(node: &Node, key: &str, payload: &str) -> Option<(u16, Value)> {
     let body = format!(r#"{{"content_type":"application/json","payload":{payload}}}"#);
     ask(node, "PUT", &format!("/v1/state/report/{key}"), "", &body)
 }
@@ -47,7 +53,7 @@ fn requests(plane: &Running, key: &str) -> Vec<String> {
     of.map(|one| one["method"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-async fn open(node: &Node) {
+pub(crate) async fn open(node: &Node) {
     until("the socket is open", || ask(node, "GET", "/v1/state/report", "", "").is_some()).await;
 }
 
@@ -112,17 +118,6 @@ async fn a_report_that_was_answered_for_outlives_kill_9_and_is_delivered_as_it_w
         });
     assert_eq!(taken.unwrap()["status"], 200, "{taken:?}");
     assert!(taken.unwrap().to_string().contains(&format!("{}", KILLS - 1)), "{taken:?}");
-}
-
-fn delete(path: &str) -> meshward_core::wire::http::Request {
-    use meshward_core::wire::http::{Body, Headers, Method, Request};
-    Request {
-        method: Method::Delete,
-        path: path.to_owned(),
-        query: None,
-        headers: Headers::new(),
-        body: Body::EMPTY,
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

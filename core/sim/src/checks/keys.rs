@@ -15,6 +15,9 @@ use crate::{disk::Disk, node::Node, route::Said};
 
 /// The shortest wait before a key is offered again.
 const OFFER_WAIT_MIN: Duration = Duration::from_secs(5);
+/// How long one key may stay staged when no fault is left: twice the longest wait between two offers, and a call that
+/// was under way when the faults ended.
+const STAGED_MAX: Duration = Duration::from_secs(2 * 120 + 30);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keys {
@@ -31,6 +34,8 @@ pub(super) struct Keys {
     nodes: Vec<Held>,
     /// What was last found to hold, so that nothing is checked again before it changes.
     seen: Vec<Disk>,
+    /// When the last fault was over.
+    healed: Option<Mono>,
 }
 
 /// What is known of one node.
@@ -43,6 +48,8 @@ struct Held {
     last_sent: Option<(u32, String, Mono)>,
     /// Something else than the agent has written to its disk.
     damaged: bool,
+    /// The key that is staged, and since when.
+    staged: Option<(PublicKey, Mono)>,
 }
 
 impl Keys {
@@ -61,6 +68,10 @@ impl Keys {
         let current = self.current.as_deref();
         let held = |key| holds(disk, key);
         self.overtaken |= disk.identity().is_some() && !current.is_none_or(held);
+    }
+
+    pub(super) fn healed(&mut self, now: Mono) {
+        self.healed = Some(now);
     }
 
     pub(super) fn damaged(&mut self, at: usize) {
@@ -147,7 +158,10 @@ impl Keys {
         self.seen.clear();
     }
 
-    pub(super) fn stand(&mut self, nodes: &[Node], found: &mut Found) {
+    pub(super) fn stand(&mut self, nodes: &[Node], now: Mono, found: &mut Found) {
+        for (at, node) in nodes.iter().enumerate() {
+            self.a_staged_key_is_soon_decided(at, &node.disk, now, found);
+        }
         if nodes.iter().map(|node| &node.disk).eq(&self.seen) {
             return;
         }
@@ -158,6 +172,25 @@ impl Keys {
             self.the_receipt_on_disk_is_the_control_planes(&node.disk, found);
         }
         self.seen = nodes.iter().map(|node| node.disk.clone()).collect();
+    }
+
+    /// Void while faults go on.
+    fn a_staged_key_is_soon_decided(
+        &mut self,
+        at: usize,
+        disk: &Disk,
+        now: Mono,
+        found: &mut Found,
+    ) {
+        let since = &mut self.nodes[at].staged;
+        *since = disk.staged.map(|key| match *since {
+            Some((staged, since)) if staged == key => (key, since),
+            Some(_) | None => (key, now),
+        });
+        if let (Some((_, since)), Some(healed)) = (*since, self.healed) {
+            let in_time = now.since(since.max(healed)) <= STAGED_MAX;
+            found.unless(in_time, "a staged key is decided soon after the faults are over");
+        }
     }
 
     /// Void from the damage of a file until the identity is whole again or set aside.

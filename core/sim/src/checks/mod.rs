@@ -52,6 +52,11 @@ impl Checks {
         self.reports.forgot();
     }
 
+    /// The last fault is over.
+    pub fn healed(&mut self, now: Mono) {
+        self.keys.healed(now);
+    }
+
     pub fn damaged(&mut self, at: usize) {
         self.keys.damaged(at);
     }
@@ -121,8 +126,8 @@ impl Checks {
     }
 
     /// What holds at every moment.
-    pub fn stand(&mut self, nodes: &[Node]) -> Result<(), Violation> {
-        self.keys.stand(nodes, &mut self.found);
+    pub fn stand(&mut self, nodes: &[Node], now: Mono) -> Result<(), Violation> {
+        self.keys.stand(nodes, now, &mut self.found);
         self.reports.stand(nodes, &mut self.found);
         self.found.take()
     }

@@ -2,7 +2,7 @@
 
 use meshward_core::agent::OrderKind;
 use meshward_sim::{
-    Event::{AskRotation, Crash, FailWrites, RestartPlane},
+    Event::{AskRotation, Block, Crash, FailWrites, RestartPlane, Unblock},
     Script, World,
     journal::Entry,
     net::Fate,
@@ -173,4 +173,19 @@ fn a_late_offer_of_a_key_that_was_put_aside_finds_it_on_disk_and_the_next_rotati
     assert_eq!(world.journal.served(Rotate), [409, 200, 200]);
     assert_rotated_once(&mut world);
     assert_eq!(world.nodes[0].disk.shelved, None);
+}
+
+#[test]
+fn a_key_that_was_refused_by_the_way_for_long_is_decided_within_two_of_the_longest_waits() {
+    for status in [401, 503] {
+        for until in (900..1020).step_by(40) {
+            let script = rotating()
+                .at(85, Block { route: Rotate, status })
+                .at(until, Unblock { route: Rotate });
+            let before = play_until(script.clone(), until);
+            assert_ne!(before.nodes[0].disk.staged, None, "the key is kept");
+            let mut world = play_until(script, until + 2 * 120);
+            assert_rotated_once(&mut world);
+        }
+    }
 }

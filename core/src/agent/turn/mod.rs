@@ -139,7 +139,9 @@ impl<'s> Turn<'s> {
         self.effects.push(Effect::Send { call, request, timeout, answer_max });
     }
 
+    /// Programs that wait for a secret are told that none comes any more.
     pub(super) fn exit(&mut self, exit: Exit) {
+        self.secrets(secrets::Input::Quieted);
         self.agent.life = Life::Over;
         self.effects.push(Effect::Exit(exit));
     }

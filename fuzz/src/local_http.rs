@@ -1,0 +1,317 @@
+//! The whole agent under a sequence of local requests: every program is answered once, in the form of the local API,
+//! and hears of no secret but the one it asked for.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+
+use arbitrary::Unstructured;
+use meshward_core::{
+    agent::{
+        Agent, Caller, DRAIN_MAX, Door, Effect, Input, Settings, StateFile, Stream,
+        local::{Ask, Miss, route},
+    },
+    backoff::Jitter,
+    ids::CallId,
+    step::Step,
+    time::{Mono, Now, Wall},
+    wire::http::{Method, Request, Response},
+};
+use serde_json::Value;
+
+use crate::{local_ask, local_node};
+
+/// The longest sequence of what happens.
+const EVENTS_MAX: usize = 96;
+/// Longer than any question waits: for a fetch and in a queue behind others.
+const SETTLED_AFTER: Duration = Duration::from_secs(120);
+
+const STATUSES: [u16; 11] = [200, 204, 400, 401, 403, 404, 405, 409, 429, 500, 503];
+
+/// Requests and events drawn from the bytes meet one agent, and each answer is checked.
+pub fn local_http(bytes: &[u8]) {
+    local_statuses(bytes);
+}
+
+/// As [`local_http`], and tells the status of each answer in the order of the answers; 1 is an event stream.
+pub fn local_statuses(bytes: &[u8]) -> Vec<u16> {
+    let known = |text: &String| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    // Who knows a secret is told of it where it is only repeated.
+    if local_node::markers().iter().any(known) || known(&local_node::SECRET.to_owned()) {
+        return Vec::new();
+    }
+    let mut u = Unstructured::new(bytes);
+    let gated = u.arbitrary::<u8>().is_ok_and(|byte| byte >= 128);
+    let mut run = Run::start(gated);
+    for _ in 0..EVENTS_MAX {
+        if u.is_empty() || run.happen(&mut u).is_err() {
+            break;
+        }
+    }
+    run.settle();
+    run.statuses
+}
+
+struct Run {
+    settings: Settings,
+    agent: Agent,
+    now: Now,
+    last_asked: CallId,
+    /// What was asked and is not answered yet.
+    asked: BTreeMap<CallId, (Caller, Request)>,
+    watchers: VecDeque<CallId>,
+    calls: VecDeque<(CallId, String)>,
+    changes: VecDeque<StateFile>,
+    /// Changes of files are carried out at once.
+    prompt: bool,
+    over: bool,
+    statuses: Vec<u16>,
+}
+
+impl Run {
+    /// An agent that has beaten and pulled once.
+    fn start(gated: bool) -> Self {
+        let now = Now {
+            mono: Mono::from_origin(Duration::from_secs(1_000)),
+            wall: Wall::from_origin(Duration::from_secs(1_800_000_000)),
+        };
+        let mut run = Self {
+            settings: local_node::settings(gated),
+            agent: Agent::default(),
+            now,
+            last_asked: CallId::default(),
+            asked: BTreeMap::new(),
+            watchers: VecDeque::new(),
+            calls: VecDeque::new(),
+            changes: VecDeque::new(),
+            prompt: true,
+            over: false,
+            statuses: Vec::new(),
+        };
+        run.give(Input::Restarted(Box::new(local_node::memory())));
+        while let Some((call, path)) = run.calls.pop_front() {
+            let answer = local_node::answer(&path, 0);
+            run.give(Input::Answered { call, answer, jitter: Jitter::NONE });
+        }
+        assert!(run.agent.identity().is_some());
+        run
+    }
+
+    fn happen(&mut self, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
+        match u.arbitrary::<u8>()? {
+            0..160 => {
+                let (caller, request) = local_ask::draw(u)?;
+                self.ask(caller, request);
+            }
+            160..196 => self.answer(u.arbitrary()?),
+            196..208 => self.kept(u.arbitrary::<u8>()? < 200),
+            208..216 => self.prompt = !self.prompt,
+            216..236 => self.pass(Duration::from_secs(u.arbitrary::<u8>()?.into())),
+            236..246 => {
+                if let Some(watcher) = self.watchers.pop_front() {
+                    self.give(Input::Left(watcher));
+                }
+            }
+            246..250 => self.give(Input::Broke(Door::Tcp)),
+            _ => self.give(Input::Draining),
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, caller: Caller, request: Request) {
+        self.last_asked = self.last_asked.next();
+        let call = self.last_asked;
+        if request.method == Method::Head {
+            self.assert_like_get(call, &caller, &request);
+        }
+        self.asked.insert(call, (caller.clone(), request.clone()));
+        self.give(Input::Asked { call, caller, request });
+    }
+
+    /// HEAD decides what GET decides; its body is left out by the HTTP library, which tells the length of it.
+    fn assert_like_get(&self, call: CallId, caller: &Caller, request: &Request) {
+        let ask = |method| {
+            let request = Request { method, ..request.clone() };
+            let input = Input::Asked { call, caller: caller.clone(), request };
+            self.agent.clone().step(&self.settings, self.now, input)
+        };
+        assert_eq!(ask(Method::Head), ask(Method::Get), "{request:?}");
+    }
+
+    fn answer(&mut self, way: u8) {
+        if let Some((call, path)) = self.calls.pop_front() {
+            let answer = local_node::answer(&path, way);
+            self.give(Input::Answered { call, answer, jitter: Jitter::drawn(way.into()) });
+        }
+    }
+
+    fn kept(&mut self, is_kept: bool) {
+        if let Some(file) = self.changes.pop_front() {
+            let outcome = if is_kept { Ok(()) } else { Err("no space left".to_owned()) };
+            self.give(Input::Kept { file, outcome });
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now = self.now.after(time);
+        self.give(Input::Ticked);
+    }
+
+    /// All that is under way comes to its end, and with it every question.
+    fn settle(&mut self) {
+        while !self.changes.is_empty() {
+            self.kept(true);
+        }
+        self.prompt = true;
+        self.pass(SETTLED_AFTER);
+        while let Some((call, path)) = self.calls.pop_front() {
+            if path.contains("/secrets/") {
+                let answer = local_node::answer(&path, u8::MAX);
+                self.give(Input::Answered { call, answer, jitter: Jitter::NONE });
+            }
+        }
+        assert!(self.asked.is_empty(), "{:?} are not answered", self.asked);
+        self.give(Input::Draining);
+        self.pass(DRAIN_MAX);
+        assert!(self.over, "a stop ends the process in time");
+        let (caller, path) = (Caller::from(Door::Health), "/readyz".to_owned());
+        let method = Method::Get;
+        let body = meshward_core::wire::http::Body::EMPTY;
+        let headers = meshward_core::wire::http::Headers::new();
+        self.ask(caller, Request { method, path, query: None, headers, body });
+        assert!(self.asked.is_empty(), "who asks behind the end is answered too");
+    }
+
+    /// Steps the agent, twice to see that it decides the same, and performs what it orders.
+    fn give(&mut self, input: Input) {
+        let agent = core::mem::take(&mut self.agent);
+        let twin = agent.clone().step(&self.settings, self.now, input.clone());
+        let step = agent.step(&self.settings, self.now, input);
+        assert_eq!(step, twin, "the same input in the same state");
+        let Step { state, effects } = step;
+        self.agent = state;
+        let printed = format!("{effects:?}");
+        for marker in local_node::markers() {
+            assert!(!printed.contains(&marker), "{printed}");
+        }
+        assert!(!printed.contains(local_node::SECRET) || printed.contains("is none of yours"));
+        for effect in effects {
+            self.perform(effect);
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Reply { call, response } => {
+                let (caller, request) = self.asked.remove(&call).expect("one answer to a question");
+                check(self.settings.secret_auth_enabled, (&caller, &request), &response);
+                self.statuses.push(response.status);
+            }
+            Effect::Stream(Stream::Open { watcher, .. }) => {
+                let (_, request) = self.asked.remove(&watcher).expect("one answer to a question");
+                assert_eq!(request.path, "/v1/watch");
+                self.watchers.push_back(watcher);
+                self.statuses.push(1);
+            }
+            Effect::Stream(Stream::Send { to, .. }) => {
+                assert!(to.iter().all(|watcher| self.watchers.contains(watcher)));
+            }
+            Effect::Stream(Stream::Close) => self.watchers.clear(),
+            Effect::Keep { file, .. } => {
+                assert!(!self.changes.contains(&file), "two changes of {file} at once");
+                self.changes.push_back(file);
+                if self.prompt {
+                    self.kept(true);
+                }
+            }
+            Effect::Send { call, request, .. } => self.calls.push_back((call, request.path)),
+            Effect::Exit(_) => {
+                self.over = true;
+                // Of a change that hangs at the disk nobody can tell how it ends.
+                self.asked.retain(|_, (_, request)| !is_write(request));
+            }
+            Effect::Gather
+            | Effect::Store(_)
+            | Effect::Run { .. }
+            | Effect::Cancel { .. }
+            | Effect::Install { .. }
+            | Effect::Tell(_) => {}
+        }
+    }
+}
+
+fn check(gated: bool, (caller, request): (&Caller, &Request), response: &Response) {
+    let told = response.hidden.as_ref().map_or(&response.body, |hidden| hidden.expose());
+    let text = core::str::from_utf8(told).expect("an answer is a text");
+    assert!(STATUSES.contains(&response.status), "{} for {request:?}", response.status);
+    let asked = route(request.method, &request.path);
+    let reveals = matches!(asked, Ok(Ask::Secret(_))) && response.status == 200;
+    assert_eq!(text.contains(local_node::SECRET), reveals, "a secret in its place for {request:?}");
+    assert!(!local_node::markers().iter().any(|marker| text.contains(marker)), "{request:?}");
+    if caller.door == Door::Health {
+        return check_health(request, response, text);
+    }
+    if is_of_secrets(&request.path) && !matches!(response.status, 401 | 404 | 405) {
+        check_secrets(gated, caller, response);
+    }
+    if response.status == 204 {
+        assert!(told.is_empty() && response.headers.first("content-type").is_none());
+        return;
+    }
+    let types: Vec<_> = response.headers.all("content-type").collect();
+    assert_eq!(types, ["application/json"], "{request:?}");
+    let value: Value = serde_json::from_str(text).expect("an answer is JSON");
+    if response.status != 200 {
+        check_refusal(&value, request, response);
+    }
+    if let Err(Miss::Method { allow }) = asked
+        && response.status == 405
+    {
+        assert_eq!(response.headers.first("allow"), Some(allow), "{request:?}");
+    }
+}
+
+/// An error is an object with one member, a text.
+fn check_refusal(value: &Value, request: &Request, response: &Response) {
+    let members = value.as_object().expect("an error is an object");
+    assert_eq!(members.len(), 1, "{members:?} for {request:?}");
+    let error = members.get("error").and_then(Value::as_str);
+    assert!(error.is_some_and(|error| !error.is_empty()), "{members:?} for {request:?}");
+    let headers = &response.headers;
+    assert_eq!(headers.first("allow").is_some(), response.status == 405, "{request:?}");
+    assert_eq!(headers.first("www-authenticate").is_some(), response.status == 401, "{request:?}");
+}
+
+fn is_write(request: &Request) -> bool {
+    matches!(route(request.method, &request.path), Ok(Ask::PutReport(_) | Ask::DeleteReport(_)))
+}
+
+fn is_of_secrets(path: &str) -> bool {
+    path == "/v1/state/secrets" || path.starts_with("/v1/state/secrets/")
+}
+
+/// Nobody keeps an answer about secrets, and the gate lets root and one group to them.
+fn check_secrets(gated: bool, caller: &Caller, response: &Response) {
+    assert!(
+        response.status == 403 || response.headers.first("cache-control") == Some("no-store"),
+        "an answer about secrets may be kept"
+    );
+    let admitted = caller.door == Door::Socket
+        && caller.peer.as_ref().is_some_and(|peer| peer.uid == 0 || peer.groups.contains(&77));
+    if gated && !admitted {
+        assert_eq!(response.status, 403, "the gate is open for {caller:?}");
+    }
+}
+
+fn check_health(request: &Request, response: &Response, text: &str) {
+    assert!(matches!(response.status, 200 | 404 | 405 | 503), "{request:?}");
+    match response.headers.first("content-type") {
+        Some("application/json") => {
+            let value: Value = serde_json::from_str(text).expect("an answer is JSON");
+            assert_eq!(value["ready"].as_bool(), Some(response.status == 200), "{value}");
+        }
+        Some("text/plain; charset=utf-8") => {
+            assert!(text.ends_with('\n') && text.lines().count() == 1, "{text:?}");
+        }
+        other => panic!("{other:?} for {request:?}"),
+    }
+}
