@@ -20,7 +20,8 @@ pub fn framing(bytes: &[u8]) {
 }
 
 fn bring(bytes: &[u8], stride: usize) -> Brought {
-    let (mut framing, mut brought, mut held) = (Framing::new(HEAD_MAX), Brought::default(), Vec::new());
+    let (mut framing, mut brought, mut held) =
+        (Framing::new(HEAD_MAX), Brought::default(), Vec::new());
     for piece in bytes.chunks(stride) {
         held.extend_from_slice(piece);
         loop {
