@@ -6,9 +6,10 @@
 pub mod secret;
 
 use alloc::{format, string::String};
-use core::time::Duration;
+use core::{mem, time::Duration};
 
 use serde::Deserialize;
+use zeroize::Zeroizing;
 
 use super::facts::{Answer, Failure, Lost};
 use crate::{
@@ -95,7 +96,7 @@ pub enum Delivery {
 
 /// Reads the answer to a registration.
 pub fn register(answer: Answer, wall: Wall) -> Registered {
-    let response = match answer {
+    let mut response = match answer {
         Answer::Failed(Lost { failure: Failure::Oversized { status: 200..=299 }, .. }) => {
             return Registered::Unusable(Unusable::Oversized);
         }
@@ -111,7 +112,10 @@ pub fn register(answer: Answer, wall: Wall) -> Registered {
     let status = response.status;
     match status {
         200..=299 => {
-            decode(&response).map_or(Registered::Unusable(Unusable::Json), Registered::Accepted)
+            // It holds the node secret key.
+            let body = Zeroizing::new(mem::take(&mut response.body));
+            json::decode_tolerant(&body)
+                .map_or(Registered::Unusable(Unusable::Json), Registered::Accepted)
         }
         429 => Registered::Retry(Trouble {
             reason: told(&response),

@@ -183,11 +183,11 @@ impl Disk for Directory {
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        Ok(rustix::fs::renameat(&self.fd, from, &self.fd, to)?)
+        Ok(retry_on_intr(|| rustix::fs::renameat(&self.fd, from, &self.fd, to))?)
     }
 
     fn unlink(&mut self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?)
+        Ok(retry_on_intr(|| rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()))?)
     }
 
     fn read(&mut self, name: &str) -> io::Result<Found> {
@@ -232,7 +232,7 @@ impl Disk for Directory {
     }
 
     fn make_folder(&mut self, folder: &str) -> io::Result<()> {
-        rustix::fs::mkdirat(&self.fd, folder, self.mode & Mode::RWXU)?;
+        retry_on_intr(|| rustix::fs::mkdirat(&self.fd, folder, self.mode & Mode::RWXU))?;
         if folder.starts_with(ABOVE) {
             self.sync_folder(ABOVE)?;
         }
@@ -240,12 +240,12 @@ impl Disk for Directory {
     }
 
     fn remove_folder(&mut self, folder: &str) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.fd, folder, AtFlags::REMOVEDIR)?)
+        Ok(retry_on_intr(|| rustix::fs::unlinkat(&self.fd, folder, AtFlags::REMOVEDIR))?)
     }
 
     fn move_into(&mut self, name: &str, folder: &str) -> io::Result<()> {
         let folder = self.open_at(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        Ok(rustix::fs::renameat(&self.fd, name, &folder, name)?)
+        Ok(retry_on_intr(|| rustix::fs::renameat(&self.fd, name, &folder, name))?)
     }
 
     fn sync_folder(&mut self, folder: &str) -> io::Result<()> {
