@@ -151,10 +151,13 @@ async fn no_path_leads_to_another_host() {
 #[tokio::test]
 async fn an_answer_longer_than_the_cap_is_oversized_announced_or_not() {
     let announced = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", ANSWER_MAX + 1);
-    assert_eq!(failure(announced.into_bytes(), TIMEOUT).await.0, Failure::Oversized);
+    assert_eq!(
+        failure(announced.into_bytes(), TIMEOUT).await.0,
+        Failure::Oversized { status: 200 }
+    );
     let mut endless = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
     endless.resize(endless.len() + ANSWER_MAX + 1, b'x');
-    assert_eq!(failure(endless.clone(), TIMEOUT).await.0, Failure::Oversized);
+    assert_eq!(failure(endless.clone(), TIMEOUT).await.0, Failure::Oversized { status: 200 });
     endless.pop();
     let (address, _asked) = serve(endless).await;
     let client = Client::new(&settings(format!("http://{address}"))).unwrap();

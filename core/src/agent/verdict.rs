@@ -10,12 +10,13 @@ use core::time::Duration;
 
 use serde::Deserialize;
 
-use super::facts::Answer;
+use super::facts::{Answer, Failure, Lost};
 use crate::{
     time::Wall,
     wire::{
         execution::CallbackResponse,
         http::Response,
+        identity::Unusable,
         json,
         problem::{self, Code},
         register::RegisterResponse,
@@ -44,7 +45,7 @@ pub enum Registered {
         reason: String,
     },
     /// A 2xx that holds no registration: a retry could only meet its own nonce.
-    Unusable,
+    Unusable(Unusable),
 }
 
 /// How a key rotation was answered.
@@ -95,14 +96,20 @@ pub enum Delivery {
 /// Reads the answer to a registration.
 pub fn register(answer: Answer, wall: Wall) -> Registered {
     let response = match answer {
-        Answer::Failed(failure) => {
-            return Registered::Retry(Trouble { reason: format!("{failure}"), retry_after: None });
+        Answer::Failed(Lost { failure: Failure::Oversized { status }, cause }) => {
+            return unread(status, format!("{status}: the answer is {cause}"));
+        }
+        Answer::Failed(lost) => {
+            return Registered::Retry(Trouble { reason: format!("{lost}"), retry_after: None });
         }
         Answer::Responded(response) => response,
     };
     let status = response.status;
     match status {
-        200..=299 => decode(&response).map_or(Registered::Unusable, Registered::Accepted),
+        200..=299 => match decode(&response) {
+            Some(answer) => Registered::Accepted(answer),
+            None => Registered::Unusable(Unusable::Json),
+        },
         429 => Registered::Retry(Trouble {
             reason: told(&response),
             retry_after: asked_wait(&response, wall),
@@ -116,6 +123,15 @@ pub fn register(answer: Answer, wall: Wall) -> Registered {
             reason: told(&response),
         },
         _ => Registered::Stop { status, code: None, reason: told(&response) },
+    }
+}
+
+/// Judges an answer to a registration whose body is too large to be read by its status alone.
+fn unread(status: u16, reason: String) -> Registered {
+    match status {
+        200..=299 => Registered::Unusable(Unusable::Oversized),
+        408 | 429 | 500..=599 => Registered::Retry(Trouble { reason, retry_after: None }),
+        _ => Registered::Stop { status, code: None, reason },
     }
 }
 

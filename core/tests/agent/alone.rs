@@ -17,8 +17,8 @@ use meshward_core::{
     step::Step,
     time::{Mono, Now},
     wire::{
-        execution::Status, heartbeat::HeartbeatResponse, json, snapshot::Pulled,
-        timestamp::Timestamp,
+        execution::Status, heartbeat::HeartbeatResponse, identity::Unusable, json,
+        snapshot::Pulled, timestamp::Timestamp,
     },
 };
 use proptest::prelude::*;
@@ -114,7 +114,7 @@ fn registrations() -> impl Strategy<Value = register::Input> {
     let retry = prop::option::of(0_u64..400).prop_map(|asked| {
         Registered::Retry(Trouble { reason: "down".into(), retry_after: asked.map(seconds) })
     });
-    let verdict = prop_oneof![6 => retry, 1 => Just(registered()), 1 => Just(Registered::Unusable)];
+    let verdict = prop_oneof![6 => retry, 1 => Just(registered()), 1 => Just(Registered::Unusable(Unusable::Json))];
     let jitter = || any::<u16>().prop_map(Jitter::drawn);
     let fixed = prop::sample::select(vec![
         register::Input::Restarted(Box::default()),

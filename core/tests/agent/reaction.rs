@@ -3,7 +3,7 @@
 
 use meshward_core::{
     agent::{Answer, Effect, Exit, Failure, Lost, TokenSources},
-    wire::{http::Response, problem::Code},
+    wire::{http::Response, identity::Unusable, problem::Code},
 };
 
 use crate::{
@@ -81,10 +81,40 @@ fn reacts(status: u16, code: &str) {
 
 #[test]
 fn a_network_error_is_retried_with_backoff() {
-    for failure in [Failure::Unreachable, Failure::TimedOut, Failure::Oversized] {
+    for failure in [Failure::Unreachable, Failure::TimedOut] {
         let (mut bench, call, _) = posting(token_value());
         bench.answer(call, Answer::Failed(Lost::from(failure)));
         assert_eq!(wait(&bench), seconds(1), "{failure}");
+    }
+}
+
+#[test]
+fn an_answer_too_large_to_be_read_has_the_reaction_of_its_status() {
+    for status in 200..=599 {
+        let (mut bench, call, _) = posting(token_in_file());
+        let cause = "longer than 9 bytes".to_string();
+        let lost = Lost { failure: Failure::Oversized { status }, cause };
+        let effects = bench.answer(call, Answer::Failed(lost));
+        let exit = effects.iter().find_map(|one| {
+            let Effect::Exit(exit) = one else { return None };
+            Some(exit)
+        });
+        match (reaction(status), exit) {
+            (Reaction::Accepted, Some(Exit::Unusable { reason })) => {
+                assert_eq!(*reason, Unusable::Oversized, "{status}");
+                let used_up = |one: &Effect| matches!(one, Effect::Tell(told) if told.text.contains("used up"));
+                assert!(effects.iter().any(used_up), "{effects:?}");
+                assert_eq!(bench.agent.wakeup(), None, "never retried");
+            }
+            (Reaction::Stop, Some(Exit::Refused { status: seen, reason, .. })) => {
+                assert_eq!(*seen, status);
+                assert!(reason.contains("longer than 9 bytes"), "{reason}");
+            }
+            (Reaction::Retry | Reaction::RetryAfterAsked, None) => {
+                assert_eq!(wait(&bench), seconds(1), "{status}");
+            }
+            (reaction, exit) => panic!("{status} is {reaction:?}, not {exit:?}"),
+        }
     }
 }
 

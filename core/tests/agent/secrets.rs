@@ -140,7 +140,7 @@ fn each_answer_of_the_control_plane_has_its_outcome() {
         (responded(302, ""), UNAVAILABLE),
         (lost(Failure::Unreachable), UNAVAILABLE),
         (lost(Failure::TimedOut), UNAVAILABLE),
-        (lost(Failure::Oversized), UNAVAILABLE),
+        (lost(Failure::Oversized { status: 200 }), UNAVAILABLE),
         (Answer::Responded(Response { body: whole.clone(), ..Response::empty(200) }), UNAVAILABLE),
         (Answer::Responded(repeated), UNAVAILABLE),
         (Answer::Responded(envelope("", whole.clone())), UNAVAILABLE),

@@ -5,12 +5,13 @@ use meshward_core::{
         Answer, Failure,
         verdict::{self, Called, Delivery, Fetched, Registered, Rotated},
     },
-    wire::{heartbeat::HeartbeatResponse, http::Response, problem::Code},
+    wire::{heartbeat::HeartbeatResponse, http::Response, identity::Unusable, problem::Code},
 };
 
 use crate::bench::{nsk, problem, registration_body, responded, start};
 
-const FAILURES: [Failure; 3] = [Failure::Unreachable, Failure::TimedOut, Failure::Oversized];
+const FAILURES: [Failure; 3] =
+    [Failure::Unreachable, Failure::TimedOut, Failure::Oversized { status: 500 }];
 
 fn register(answer: Answer) -> Registered {
     verdict::register(answer, start().wall)
@@ -98,7 +99,11 @@ fn any_2xx_with_a_registration_is_accepted_and_one_without_is_unusable() {
     for status in [200, 201, 299] {
         assert!(matches!(register(responded(status, &body)), Registered::Accepted(_)), "{status}");
         for body in ["", "{}", "[]", "<html>"] {
-            assert_eq!(register(responded(status, body)), Registered::Unusable, "{status} {body}");
+            assert_eq!(
+                register(responded(status, body)),
+                Registered::Unusable(Unusable::Json),
+                "{status} {body}"
+            );
         }
     }
 }

@@ -93,7 +93,9 @@ impl Client {
     ) -> Result<Response, (Failure, String)> {
         let request = self.built(request)?;
         let mut response = self.http.execute(request).await.map_err(failed)?;
-        let oversized = || (Failure::Oversized, format!("longer than {answer_max} bytes"));
+        let status = response.status().as_u16();
+        let oversized =
+            || (Failure::Oversized { status }, format!("longer than {answer_max} bytes"));
         if response.content_length().is_some_and(|length| length > answer_max as u64) {
             return Err(oversized());
         }
@@ -104,7 +106,6 @@ impl Client {
             }
             body.extend_from_slice(&chunk);
         }
-        let status = response.status().as_u16();
         Ok(Response { headers: received(&response), body, ..Response::empty(status) })
     }
 

@@ -127,6 +127,7 @@ pub enum Failure {
     Unreachable,
     #[error("no answer within the timeout")]
     TimedOut,
+    /// The head of the answer came, with this status.
     #[error("the answer is too large")]
-    Oversized,
+    Oversized { status: u16 },
 }

@@ -17,7 +17,7 @@ use crate::{
     time::Now,
     wire::{
         grammar::PublicKey,
-        identity::{Identity, TokenDigest, Unusable},
+        identity::{Identity, TokenDigest},
         problem::Code,
         register::RegisterRequest,
     },
@@ -67,8 +67,8 @@ pub(super) fn answered(
             };
             stop(*attempt, spent, Exit::Refused { status, code, reason })
         }
-        Registered::Unusable => {
-            stop(*attempt, Some(Spent::Unusable), Exit::Unusable { reason: Unusable::Json })
+        Registered::Unusable(reason) => {
+            stop(*attempt, Some(Spent::Unusable), Exit::Unusable { reason })
         }
     }
 }
