@@ -90,11 +90,14 @@ impl Session<'_> {
         held.map_err(|cause| format!("{}{path}: {cause}", self.metadata.url))
     }
 
-    /// Asks for a session token; a service that gives none is asked without.
+    /// Asks for a session token; a service that gives none, or one that no field can carry, is asked without.
     async fn open(&self) -> Option<Secret<String>> {
         let lifetime = Some((LIFETIME, LIFETIME_SECONDS));
         let asked = self.metadata.exchange(Method::PUT, SESSION_PATH, lifetime).await;
-        asked.ok().flatten().filter(|token| !token.expose().is_empty())
+        asked.ok().flatten().filter(|token| {
+            let text = token.expose();
+            !text.is_empty() && text.bytes().all(|byte| (0x20..=0x7e).contains(&byte))
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::facts::{Answer, Failure, Lost};
 use crate::{
+    secret::Secret,
     time::Wall,
     wire::{
         execution::CallbackResponse,
@@ -106,10 +107,7 @@ pub fn register(answer: Answer, wall: Wall) -> Registered {
     };
     let status = response.status;
     match status {
-        200..=299 => match decode(&response) {
-            Some(answer) => Registered::Accepted(answer),
-            None => Registered::Unusable(Unusable::Json),
-        },
+        200..=299 => accepted(response),
         429 => Registered::Retry(Trouble {
             reason: told(&response),
             retry_after: asked_wait(&response, wall),
@@ -123,6 +121,15 @@ pub fn register(answer: Answer, wall: Wall) -> Registered {
             reason: told(&response),
         },
         _ => Registered::Stop { status, code: None, reason: told(&response) },
+    }
+}
+
+/// Takes the key of the node out of the answer, and leaves no copy behind.
+fn accepted(response: Response) -> Registered {
+    let body = Secret::new(response.body);
+    match json::decode_tolerant(body.expose()) {
+        Ok(answer) => Registered::Accepted(answer),
+        Err(_) => Registered::Unusable(Unusable::Json),
     }
 }
 

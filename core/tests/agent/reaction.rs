@@ -2,7 +2,7 @@
 //! at the whole agent: what it does next, and what the operator is told.
 
 use meshward_core::{
-    agent::{Answer, Effect, Exit, Failure, Lost, TokenSources},
+    agent::{Answer, Effect, Exit, Failure, Input, Lost, TokenSources},
     wire::{http::Response, identity::Unusable, problem::Code},
 };
 
@@ -72,7 +72,7 @@ fn reacts(status: u16, code: &str) {
             let expected = if reaction(status) == Reaction::Retry { 1 } else { 7 };
             assert_eq!(wait(&bench), seconds(expected), "{status} {code}");
             bench.pass(seconds(expected));
-            let again = sent(&bench.give(meshward_core::agent::Input::Ticked));
+            let again = sent(&bench.give(Input::Ticked));
             assert_eq!(again[0].1, request, "the same nonce and key");
         }
         Reaction::Accepted => panic!("{status} is no success"),
@@ -131,7 +131,7 @@ fn advice(token: TokenSources, answer: Answer) -> String {
 fn a_used_up_token_is_told_with_its_reason_and_the_place_for_a_new_one() {
     let rows = [
         (problem(403, "token_consumed"), "perhaps by an earlier registration"),
-        (problem(403, "nonce_collision"), "accepted and its answer lost"),
+        (problem(403, "nonce_collision"), "although this process has sent it once"),
         (Answer::Responded(Response::empty(201)), "and yet there is no identity"),
     ];
     for (answer, why) in rows {
@@ -141,6 +141,19 @@ fn a_used_up_token_is_told_with_its_reason_and_the_place_for_a_new_one() {
         let told = advice(token_value(), answer);
         assert!(told.ends_with("put it into registration.token_value"), "{told}");
     }
+}
+
+#[test]
+fn a_nonce_that_was_sent_before_is_told_as_an_answer_that_was_lost_and_one_that_was_not_is_not() {
+    let first = advice(token_value(), problem(403, "nonce_collision"));
+    assert!(!first.contains("earlier try"), "{first}");
+    let (mut bench, call, _) = posting(token_value());
+    bench.answer(call, Answer::Failed(Lost::from(Failure::TimedOut)));
+    bench.pass(seconds(1));
+    let (call, _) = sent(&bench.give(Input::Ticked)).remove(0);
+    let effects = bench.answer(call, problem(403, "nonce_collision"));
+    let [Effect::Tell(told), Effect::Exit(_)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(told.text.contains("an earlier try to register was accepted"), "{told}");
 }
 
 #[test]

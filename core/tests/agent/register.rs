@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use meshward_core::{
     agent::{
-        Answer, Effect, Exit, Gathered, Input, OrderKind, Stored, TokenFile, TokenSources,
-        Unprepared, Wanted,
+        Answer, Effect, Exit, Gathered, Input, OrderKind, Stored, TokenFile, TokenSource,
+        TokenSources, Unprepared, Wanted,
         register::{BACKOFF, TOKEN_MAX},
     },
     backoff::Jitter,
@@ -125,10 +125,10 @@ fn a_lack_ends_the_process_before_any_request_and_names_itself() {
             gathered(TokenSources { file: unreadable(), ..sources("em") }),
             Unprepared::TokenFile("/a: denied".into()),
         ),
-        (gathered(value(&"x".repeat(TOKEN_MAX + 1))), Unprepared::TokenRule),
-        (gathered(value("tab\there")), Unprepared::TokenRule),
-        (gathered(value("del\x7f")), Unprepared::TokenRule),
-        (gathered(value("é")), Unprepared::TokenRule),
+        (gathered(value(&"x".repeat(TOKEN_MAX + 1))), Unprepared::TokenRule(TokenSource::Value)),
+        (gathered(value("tab\there")), Unprepared::TokenRule(TokenSource::Value)),
+        (gathered(value("del\x7f")), Unprepared::TokenRule(TokenSource::Value)),
+        (gathered(value("é")), Unprepared::TokenRule(TokenSource::Value)),
         (
             Gathered { project_id: "".into(), ..gathered(token_value()) },
             Unprepared::Unset("registration.project_id"),
@@ -305,6 +305,26 @@ fn a_201_without_a_sound_identity_ends_the_process_and_nothing_is_persisted() {
         };
         assert!(told.text.contains("used up"), "{told}");
         assert_eq!(bench.agent.identity(), None);
+    }
+}
+
+#[test]
+fn a_token_that_breaks_the_rule_is_told_with_the_source_that_has_it() {
+    let bad = || Some(secret("tab\there"));
+    let none = || sources("");
+    let rows = [
+        (TokenSources { value: bad(), ..none() }, "registration.token_value"),
+        (
+            TokenSources { file: TokenFile::Text(secret("tab\there")), ..none() },
+            "the file of registration.token_file",
+        ),
+        (TokenSources { environment: bad(), ..none() }, "registration.token_env"),
+        (TokenSources { metadata: bad(), ..none() }, "the metadata service"),
+    ];
+    for (token, source) in rows {
+        let effects = gather(&mut gathering(), gathered(token));
+        let told = exit(&effects).expect("an exit").to_string();
+        assert!(told.contains(source) && told.contains("1 to 512 printable ASCII"), "{told}");
     }
 }
 

@@ -99,7 +99,9 @@ impl Client {
         if response.content_length().is_some_and(|length| length > answer_max as u64) {
             return Err(oversized());
         }
-        let mut body = Vec::new();
+        // Reserved where it is announced, so that no copy of a secret is left behind by growing.
+        let announced = response.content_length().unwrap_or(0).min(answer_max as u64);
+        let mut body = Vec::with_capacity(usize::try_from(announced).unwrap_or(0));
         while let Some(chunk) = response.chunk().await.map_err(failed)? {
             if body.len() + chunk.len() > answer_max {
                 return Err(oversized());

@@ -105,7 +105,7 @@ fn what_a_registration_lacks_is_named() {
         ],
     );
     fs::write(node.path("token"), "with\ttab inside").unwrap();
-    refused(&node, &["register"], 1, &["printable ASCII"]);
+    refused(&node, &["register"], 1, &["printable ASCII", "the file of registration.token_file"]);
     fs::write(node.path("token"), "token").unwrap();
     let config = fs::read_to_string(node.path("config.toml")).unwrap();
     fs::write(node.path("config.toml"), config.replace("resource_handle = \"node-1\"\n", ""))

@@ -62,6 +62,7 @@ pub(super) fn answered(
         Registered::Stop { status, code, reason } => {
             let spent = match &code {
                 Some(Code::TokenConsumed) => Some(Spent::Consumed),
+                Some(Code::NonceCollision) if attempt.failures == 0 => Some(Spent::Repeated),
                 Some(Code::NonceCollision) => Some(Spent::AnswerLost),
                 Some(_) | None => None,
             };
@@ -85,6 +86,8 @@ fn marked(mut identity: Identity, attempt: &Attempt) -> Identity {
 enum Spent {
     Consumed,
     AnswerLost,
+    /// The nonce was met already, though it was sent once.
+    Repeated,
     Unusable,
 }
 
@@ -114,6 +117,10 @@ fn advice(spent: &Spent, attempt: &Attempt) -> Notice {
         }
         (Spent::AnswerLost, _) => {
             "an earlier try to register was accepted and its answer lost, so the bootstrap token is used up"
+        }
+        (Spent::Repeated, _) => {
+            "the control plane has met this registration's nonce before, although this process has sent it once: what \
+             stands between may have sent it twice, and then the bootstrap token is used up"
         }
         (Spent::Unusable, _) => {
             "the registration was accepted, so the bootstrap token is used up, and yet there is no identity"

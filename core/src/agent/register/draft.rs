@@ -71,5 +71,5 @@ fn choose(sources: TokenSources) -> Result<(Secret<String>, TokenSource), Unprep
     };
     let legal = token.expose().len() <= TOKEN_MAX
         && token.expose().bytes().all(|byte| (0x20..=0x7e).contains(&byte));
-    if legal { Ok((token, source)) } else { Err(Unprepared::TokenRule) }
+    if legal { Ok((token, source)) } else { Err(Unprepared::TokenRule(source)) }
 }
