@@ -90,16 +90,15 @@ impl Session<'_> {
         held.map_err(|cause| format!("{}{path}: {cause}", self.metadata.url))
     }
 
-    /// Asks for a session token; a service that gives none, or one that no header can hold, is asked without.
+    /// Asks for a session token; a service that gives none, or one that no field can carry, is asked without.
     async fn open(&self) -> Option<Secret<String>> {
         let lifetime = Some((LIFETIME, LIFETIME_SECONDS));
         let asked = self.metadata.exchange(Method::PUT, SESSION_PATH, lifetime).await;
-        asked.ok().flatten().filter(|token| is_field(token.expose()))
+        asked.ok().flatten().filter(|token| {
+            let text = token.expose();
+            !text.is_empty() && text.bytes().all(|byte| (0x20..=0x7e).contains(&byte))
+        })
     }
-}
-
-fn is_field(token: &str) -> bool {
-    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 async fn read(mut response: Response) -> Held {

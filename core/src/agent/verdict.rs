@@ -6,13 +6,13 @@
 pub mod secret;
 
 use alloc::{format, string::String};
-use core::{mem, time::Duration};
+use core::time::Duration;
 
 use serde::Deserialize;
-use zeroize::Zeroizing;
 
 use super::facts::{Answer, Failure, Lost};
 use crate::{
+    secret::Secret,
     time::Wall,
     wire::{
         execution::CallbackResponse,
@@ -96,27 +96,18 @@ pub enum Delivery {
 
 /// Reads the answer to a registration.
 pub fn register(answer: Answer, wall: Wall) -> Registered {
-    let mut response = match answer {
-        Answer::Failed(Lost { failure: Failure::Oversized { status: 200..=299 }, .. }) => {
-            return Registered::Unusable(Unusable::Oversized);
+    let response = match answer {
+        Answer::Failed(Lost { failure: Failure::Oversized { status }, cause }) => {
+            return unread(status, format!("{status}: the answer is {cause}"));
         }
-        // What it says beyond its status is not known.
-        Answer::Failed(Lost { failure: Failure::Oversized { status }, .. }) => {
-            Response::empty(status)
-        }
-        Answer::Failed(failure) => {
-            return Registered::Retry(Trouble { reason: format!("{failure}"), retry_after: None });
+        Answer::Failed(lost) => {
+            return Registered::Retry(Trouble { reason: format!("{lost}"), retry_after: None });
         }
         Answer::Responded(response) => response,
     };
     let status = response.status;
     match status {
-        200..=299 => {
-            // It holds the node secret key.
-            let body = Zeroizing::new(mem::take(&mut response.body));
-            json::decode_tolerant(&body)
-                .map_or(Registered::Unusable(Unusable::Json), Registered::Accepted)
-        }
+        200..=299 => accepted(response),
         429 => Registered::Retry(Trouble {
             reason: told(&response),
             retry_after: asked_wait(&response, wall),
@@ -130,6 +121,24 @@ pub fn register(answer: Answer, wall: Wall) -> Registered {
             reason: told(&response),
         },
         _ => Registered::Stop { status, code: None, reason: told(&response) },
+    }
+}
+
+/// Takes the key of the node out of the answer, and leaves no copy behind.
+fn accepted(response: Response) -> Registered {
+    let body = Secret::new(response.body);
+    match json::decode_tolerant(body.expose()) {
+        Ok(answer) => Registered::Accepted(answer),
+        Err(_) => Registered::Unusable(Unusable::Json),
+    }
+}
+
+/// Judges an answer to a registration whose body is too large to be read by its status alone.
+fn unread(status: u16, reason: String) -> Registered {
+    match status {
+        200..=299 => Registered::Unusable(Unusable::Oversized),
+        408 | 429 | 500..=599 => Registered::Retry(Trouble { reason, retry_after: None }),
+        _ => Registered::Stop { status, code: None, reason },
     }
 }
 

@@ -108,7 +108,7 @@ pub enum Corrupt {
 pub enum Unusable {
     #[error("it is not the JSON of a registration")]
     Json,
-    #[error("it is too large")]
+    #[error("it is too large to be read")]
     Oversized,
     #[error("node_id is no canonical UUID")]
     NodeId,

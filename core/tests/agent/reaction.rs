@@ -2,8 +2,8 @@
 //! at the whole agent: what it does next, and what the operator is told.
 
 use meshward_core::{
-    agent::{Answer, Effect, Exit, Failure, Lost, TokenSources},
-    wire::{http::Response, problem::Code},
+    agent::{Answer, Effect, Exit, Failure, Input, Lost, TokenSources},
+    wire::{http::Response, identity::Unusable, problem::Code},
 };
 
 use crate::{
@@ -72,7 +72,7 @@ fn reacts(status: u16, code: &str) {
             let expected = if reaction(status) == Reaction::Retry { 1 } else { 7 };
             assert_eq!(wait(&bench), seconds(expected), "{status} {code}");
             bench.pass(seconds(expected));
-            let again = sent(&bench.give(meshward_core::agent::Input::Ticked));
+            let again = sent(&bench.give(Input::Ticked));
             assert_eq!(again[0].1, request, "the same nonce and key");
         }
         Reaction::Accepted => panic!("{status} is no success"),
@@ -81,10 +81,40 @@ fn reacts(status: u16, code: &str) {
 
 #[test]
 fn a_network_error_is_retried_with_backoff() {
-    for failure in [Failure::Unreachable, Failure::TimedOut, Failure::Oversized { status: 503 }] {
+    for failure in [Failure::Unreachable, Failure::TimedOut] {
         let (mut bench, call, _) = posting(token_value());
         bench.answer(call, Answer::Failed(Lost::from(failure)));
         assert_eq!(wait(&bench), seconds(1), "{failure}");
+    }
+}
+
+#[test]
+fn an_answer_too_large_to_be_read_has_the_reaction_of_its_status() {
+    for status in 200..=599 {
+        let (mut bench, call, _) = posting(token_in_file());
+        let cause = "longer than 9 bytes".to_string();
+        let lost = Lost { failure: Failure::Oversized { status }, cause };
+        let effects = bench.answer(call, Answer::Failed(lost));
+        let exit = effects.iter().find_map(|one| {
+            let Effect::Exit(exit) = one else { return None };
+            Some(exit)
+        });
+        match (reaction(status), exit) {
+            (Reaction::Accepted, Some(Exit::Unusable { reason })) => {
+                assert_eq!(*reason, Unusable::Oversized, "{status}");
+                let used_up = |one: &Effect| matches!(one, Effect::Tell(told) if told.text.contains("used up"));
+                assert!(effects.iter().any(used_up), "{effects:?}");
+                assert_eq!(bench.agent.wakeup(), None, "never retried");
+            }
+            (Reaction::Stop, Some(Exit::Refused { status: seen, reason, .. })) => {
+                assert_eq!(*seen, status);
+                assert!(reason.contains("longer than 9 bytes"), "{reason}");
+            }
+            (Reaction::Retry | Reaction::RetryAfterAsked, None) => {
+                assert_eq!(wait(&bench), seconds(1), "{status}");
+            }
+            (reaction, exit) => panic!("{status} is {reaction:?}, not {exit:?}"),
+        }
     }
 }
 
@@ -101,9 +131,8 @@ fn advice(token: TokenSources, answer: Answer) -> String {
 fn a_used_up_token_is_told_with_its_reason_and_the_place_for_a_new_one() {
     let rows = [
         (problem(403, "token_consumed"), "perhaps by an earlier registration"),
-        (problem(403, "nonce_collision"), "the nonce of the first try was known already"),
+        (problem(403, "nonce_collision"), "although this process has sent it once"),
         (Answer::Responded(Response::empty(201)), "and yet there is no identity"),
-        (oversized(201), "and yet there is no identity"),
     ];
     for (answer, why) in rows {
         let told = advice(token_in_file(), answer.clone());
@@ -115,41 +144,16 @@ fn a_used_up_token_is_told_with_its_reason_and_the_place_for_a_new_one() {
 }
 
 #[test]
-fn a_nonce_that_a_later_try_meets_again_was_accepted_by_an_earlier_one() {
+fn a_nonce_that_was_sent_before_is_told_as_an_answer_that_was_lost_and_one_that_was_not_is_not() {
+    let first = advice(token_value(), problem(403, "nonce_collision"));
+    assert!(!first.contains("earlier try"), "{first}");
     let (mut bench, call, _) = posting(token_value());
     bench.answer(call, Answer::Failed(Lost::from(Failure::TimedOut)));
-    bench.pass(wait(&bench));
-    let again = sent(&bench.give(meshward_core::agent::Input::Ticked));
-    let effects = bench.answer(again[0].0, problem(403, "nonce_collision"));
-    let [Effect::Tell(notice), Effect::Exit(_)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert!(notice.text.contains("accepted and its answer lost"), "{notice}");
-}
-
-fn oversized(status: u16) -> Answer {
-    Answer::Failed(Lost::from(Failure::Oversized { status }))
-}
-
-#[test]
-fn an_answer_that_is_too_large_is_taken_by_its_status() {
-    let exit = |status| {
-        let (mut bench, call, _) = posting(token_value());
-        let exit = bench.answer(call, oversized(status)).pop();
-        match exit {
-            Some(Effect::Exit(exit)) => Some(exit),
-            _ => None,
-        }
-    };
-    for status in [200, 201] {
-        let Some(Exit::Unusable { reason }) = exit(status) else { panic!("{status}") };
-        assert_eq!(reason.to_string(), "it is too large");
-    }
-    for status in [302, 400, 403, 422] {
-        let Some(Exit::Refused { status: seen, .. }) = exit(status) else { panic!("{status}") };
-        assert_eq!(seen, status);
-    }
-    for status in [408, 429, 500, 503] {
-        assert_eq!(exit(status), None, "{status} is tried again");
-    }
+    bench.pass(seconds(1));
+    let (call, _) = sent(&bench.give(Input::Ticked)).remove(0);
+    let effects = bench.answer(call, problem(403, "nonce_collision"));
+    let [Effect::Tell(told), Effect::Exit(_)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(told.text.contains("an earlier try to register was accepted"), "{told}");
 }
 
 #[test]

@@ -309,6 +309,26 @@ fn a_201_without_a_sound_identity_ends_the_process_and_nothing_is_persisted() {
     }
 }
 
+#[test]
+fn a_token_that_breaks_the_rule_is_told_with_the_source_that_has_it() {
+    let bad = || Some(secret("tab\there"));
+    let none = || sources("");
+    let rows = [
+        (TokenSources { value: bad(), ..none() }, "registration.token_value"),
+        (
+            TokenSources { file: TokenFile::Text(secret("tab\there")), ..none() },
+            "the file of registration.token_file",
+        ),
+        (TokenSources { environment: bad(), ..none() }, "registration.token_env"),
+        (TokenSources { metadata: bad(), ..none() }, "the metadata service"),
+    ];
+    for (token, source) in rows {
+        let effects = gather(&mut gathering(), gathered(token));
+        let told = exit(&effects).expect("an exit").to_string();
+        assert!(told.contains(source) && told.contains("1 to 512 printable ASCII"), "{told}");
+    }
+}
+
 proptest! {
     #![proptest_config(support::seeds_in("agent_register"))]
 

@@ -340,6 +340,21 @@ fn bytes(text: &[u8]) -> FoundContent {
 }
 
 #[test]
+fn a_foreign_file_whose_name_leaves_no_room_for_another_is_told_and_left() {
+    const SUFFIX: usize = ".damaged-2027-01-15T08:00:00Z".len();
+    for (length, is_left) in [(255 - SUFFIX, false), (256 - SUFFIX, true), (250, true), (255, true)]
+    {
+        let files = vec![found(&"x".repeat(length), bytes(b"hello"))];
+        let step = Reports::default().step(start(), Input::Loaded(files));
+        let Some(Effect::Tell(notice)) = step.effects.first() else { panic!("nothing is told") };
+        assert_eq!(notice.level, Level::Error);
+        assert_eq!(notice.text.contains("its name is too long"), is_left, "{notice}");
+        let renames = step.effects.iter().filter(|one| matches!(one, Effect::Keep { .. })).count();
+        assert_eq!(renames, usize::from(!is_left), "{length}");
+    }
+}
+
+#[test]
 fn a_damaged_file_is_told_renamed_and_stops_nothing() {
     let sound = format!("{{\"entry\":{}}}", entry("1", 4).trim_end());
     let other = sound.replace("\"a\"", "\"b\"");

@@ -11,7 +11,7 @@ use meshward_core::{
 use crate::bench::{nsk, problem, registration_body, responded, start};
 
 const FAILURES: [Failure; 3] =
-    [Failure::Unreachable, Failure::TimedOut, Failure::Oversized { status: 503 }];
+    [Failure::Unreachable, Failure::TimedOut, Failure::Oversized { status: 500 }];
 
 fn register(answer: Answer) -> Registered {
     verdict::register(answer, start().wall)

@@ -2,9 +2,15 @@
 
 use std::{
     fs::{self, File},
+    io::{Read as _, Write as _},
     net::TcpListener,
     os::unix::fs::PermissionsExt as _,
     process::Stdio,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
 };
 
 use crate::node::{Node, counter, fixture, text, until};
@@ -50,6 +56,39 @@ async fn a_refusal_of_the_control_plane_is_exit_4_with_its_code() {
     assert_eq!(counter(&plane, "registration_count"), 2, "each start tries once");
 }
 
+/// A control plane that accepts every registration with more than is read of an answer; how often it was asked.
+fn talkative() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    thread::spawn(move || {
+        let mut open = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            let mut head = [0; 4096];
+            if stream
+                .read(&mut head)
+                .is_ok_and(|length| head[..length].starts_with(b"POST /v1/register"))
+            {
+                counted.fetch_add(1, Ordering::SeqCst);
+            }
+            // A client that has read enough may be gone. One that has not would be cut off by a close.
+            let _ = stream.write_all(b"HTTP/1.1 201 Created\r\ncontent-length: 20971520\r\n\r\n{");
+            open.push(stream);
+        }
+    });
+    (url, count)
+}
+
+#[test]
+fn a_201_that_is_too_large_ends_the_registration_and_is_never_retried() {
+    let (url, asked) = talkative();
+    let node = Node::new(&url, "");
+    refused(&node, &["register"], 1, &["too large to be read", "used up", "ask for a new one"]);
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    assert!(!node.data("identity.json").exists());
+}
+
 #[test]
 fn what_a_registration_lacks_is_named() {
     let node = Node::new(NOBODY, "");
@@ -66,7 +105,7 @@ fn what_a_registration_lacks_is_named() {
         ],
     );
     fs::write(node.path("token"), "with\ttab inside").unwrap();
-    refused(&node, &["register"], 1, &["printable ASCII"]);
+    refused(&node, &["register"], 1, &["printable ASCII", "the file of registration.token_file"]);
     fs::write(node.path("token"), "token").unwrap();
     let config = fs::read_to_string(node.path("config.toml")).unwrap();
     fs::write(node.path("config.toml"), config.replace("resource_handle = \"node-1\"\n", ""))

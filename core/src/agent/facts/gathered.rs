@@ -103,9 +103,7 @@ pub enum Unprepared {
     NoToken(String),
     #[error("the bootstrap token file cannot be read: {0}")]
     TokenFile(String),
-    #[error(
-        "the bootstrap token must be 1 to 512 printable ASCII characters; the one in {0} is not"
-    )]
+    #[error("the bootstrap token from {0} must be 1 to 512 printable ASCII characters")]
     TokenRule(TokenSource),
     #[error("{0} is not set")]
     Unset(&'static str),

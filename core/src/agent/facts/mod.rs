@@ -127,6 +127,7 @@ pub enum Failure {
     Unreachable,
     #[error("no answer within the timeout")]
     TimedOut,
-    #[error("the answer, a {status}, is too large")]
+    /// The head of the answer came, with this status.
+    #[error("the answer is too large")]
     Oversized { status: u16 },
 }

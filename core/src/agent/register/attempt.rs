@@ -62,7 +62,7 @@ pub(super) fn answered(
         Registered::Stop { status, code, reason } => {
             let spent = match &code {
                 Some(Code::TokenConsumed) => Some(Spent::Consumed),
-                Some(Code::NonceCollision) if attempt.failures == 0 => Some(Spent::Collided),
+                Some(Code::NonceCollision) if attempt.failures == 0 => Some(Spent::Repeated),
                 Some(Code::NonceCollision) => Some(Spent::AnswerLost),
                 Some(_) | None => None,
             };
@@ -86,7 +86,8 @@ fn marked(mut identity: Identity, attempt: &Attempt) -> Identity {
 enum Spent {
     Consumed,
     AnswerLost,
-    Collided,
+    /// The nonce was met already, though it was sent once.
+    Repeated,
     Unusable,
 }
 
@@ -117,9 +118,9 @@ fn advice(spent: &Spent, attempt: &Attempt) -> Notice {
         (Spent::AnswerLost, _) => {
             "an earlier try to register was accepted and its answer lost, so the bootstrap token is used up"
         }
-        (Spent::Collided, _) => {
-            "the nonce of the first try was known already: something on the way sent the request twice, or the random \
-             numbers of this host repeat themselves, so the bootstrap token may be used up"
+        (Spent::Repeated, _) => {
+            "the control plane has met this registration's nonce before, although this process has sent it once: what \
+             stands between may have sent it twice, and then the bootstrap token is used up"
         }
         (Spent::Unusable, _) => {
             "the registration was accepted, so the bootstrap token is used up, and yet there is no identity"

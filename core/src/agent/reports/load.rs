@@ -19,6 +19,9 @@ use crate::{
 /// What stands in the name of a file that was damaged.
 const DAMAGED: &str = ".damaged-";
 
+/// The longest name that a file can have, in bytes; the file of a report's key is far below it.
+const NAME_MAX: usize = 255;
+
 impl Reports {
     pub(super) fn loaded(&mut self, now: Now, files: Vec<FoundFile>, effects: &mut Vec<Effect>) {
         for FoundFile { file, content } in files {
@@ -57,6 +60,12 @@ impl Reports {
     ) {
         let time = Timestamp::from(now.wall.second());
         let name = format!("{}{DAMAGED}{time}", file.name);
+        if name.len() > NAME_MAX {
+            let text = format!(
+                "{file} holds no report, {reason}; its name is too long for it to be renamed, so it stays: move it away"
+            );
+            return effects.push(Effect::Tell(Notice::error(text)));
+        }
         effects.push(Effect::Tell(Notice::error(format!(
             "{file} holds no report, {reason}; it is kept beside as {name}, and the start goes on"
         ))));
