@@ -7,12 +7,11 @@ use hyper::{
     Request as HttpRequest, Response as HttpResponse, StatusCode,
     body::{Body as _, Bytes, Incoming},
     header::{CONNECTION, HeaderName, HeaderValue},
-    http::request::Parts,
 };
 use meshward_core::{
     agent::{Caller, Door, TcpSettings, local::head},
     secret::Secret,
-    wire::http::{Body, Headers, Method, Request, Response},
+    wire::http::{Body, Headers, Request, Response},
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
@@ -22,6 +21,7 @@ use tokio::{
 use super::{
     Asked, Reply,
     crowd::{Place, Work},
+    framed,
     serve::{Limits, Line},
     watch::Events,
 };
@@ -86,7 +86,7 @@ impl Desk {
             return last(sent(head::turned_away(tcp, door, &refused)));
         }
         let (parts, body) = request.into_parts();
-        let request = request_of(&parts);
+        let request = framed::head(&parts);
         let (answer, is_read) = match head::read_max(tcp, door, &request) {
             Err(refused) => (sent(refused), body.is_end_stream()),
             Ok(max) => self.admitted(request, body, max).await,
@@ -121,20 +121,6 @@ impl Desk {
                 Some(written(&stream_head(), Either::Right(Events::new(feed, work))))
             }
         }
-    }
-}
-
-fn request_of(parts: &Parts) -> Request {
-    let mut headers = Headers::new();
-    for (name, value) in &parts.headers {
-        headers.push_bytes(name.as_str(), value.as_bytes());
-    }
-    Request {
-        method: Method::parse(parts.method.as_str()),
-        path: parts.uri.path().to_owned(),
-        query: parts.uri.query().map(str::to_owned),
-        headers,
-        body: Body::EMPTY,
     }
 }
 
