@@ -67,6 +67,7 @@ pub(crate) fn memory() -> Memory {
         content: FoundContent::Bytes(Content(text.into())),
     };
     Memory {
+        findings: Vec::new(),
         files: Files {
             identity: Found::Content(identity.into()),
             node_secret_key: Found::Content(node_key().to_text()),
