@@ -1,10 +1,10 @@
 //! Requests over loopback to the running fixture, beside a bare axum answer of the same size from the same runtime.
 //!
 //! One connection is kept and asked again and again; every time holds the client too, so that a ratio between two
-//! rows is nearer to one than the servers' own. What the fixture does besides answering (gate, counters, journal) is in it.
+//! rows is nearer to one than the servers' own. Beside the rows the ratio of pairs is told, asked in turns. What the fixture does besides answering (gate, counters, journal) is in it.
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
     net::{SocketAddr, TcpStream},
     sync::mpsc,
     thread,
@@ -25,6 +25,7 @@ use meshward_core::{
     },
 };
 use meshward_fixture::{Fixture, Options};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use std::time::{Instant, SystemTime};
 use tokio::runtime;
 
@@ -57,8 +58,18 @@ impl Servers {
     }
 }
 
+/// Both servers run on one core and what asks them on another: whether two threads share a core makes more of a
+/// difference than what they do.
+fn keep_to(core: usize) {
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    // Where there is but one core nothing can be kept apart.
+    let _kept = sched_setaffinity(None, &cores);
+}
+
 fn on_a_thread(work: impl Future<Output = ()> + Send + 'static) {
     thread::spawn(move || {
+        keep_to(1);
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(work);
     });
@@ -112,6 +123,7 @@ impl Line {
 }
 
 fn beside_bare(c: &mut Criterion, name: &str, call: &Call, body: &[u8]) {
+    keep_to(0);
     let probe = Servers::start(Vec::new());
     Line::new(probe.fixture, &probe, call, body).ask();
     let mut line = Line::new(probe.fixture, &probe, call, body);
@@ -124,6 +136,32 @@ fn beside_bare(c: &mut Criterion, name: &str, call: &Call, body: &[u8]) {
         group.bench_function(row, |b| b.iter(|| line.ask()));
     }
     group.finish();
+    let mut bare = Line::new(servers.bare, &servers, call, body);
+    let mut own = Line::new(servers.fixture, &servers, call, body);
+    tell(&format!("{name}, rate beside bare axum"), || (took(&mut bare), took(&mut own)));
+}
+
+/// Tells how much faster or slower the second of a pair is; a shared machine drifts from one second to the next, so the
+/// two take turns.
+fn tell(what: &str, mut pair: impl FnMut() -> (Duration, Duration)) {
+    let ratio = |(first, second): (Duration, Duration)| first.as_secs_f64() / second.as_secs_f64();
+    let mut ratios: Vec<f64> = (0..PAIRS).map(|_| ratio(pair())).collect();
+    ratios.sort_by(f64::total_cmp);
+    let (least, median, most) = (ratios[0], ratios[PAIRS / 2], ratios[PAIRS - 1]);
+    let told = format!("{what}: {median:.2}, from {least:.2} to {most:.2}\n");
+    io::stdout().write_all(told.as_bytes()).expect("somebody reads");
+}
+
+/// How many pairs the ratio is the median of, and how often each side of a pair is asked.
+const PAIRS: usize = 41;
+const PAIR_LEN: u32 = 500;
+
+fn took(line: &mut Line) -> Duration {
+    let begun = Instant::now();
+    (0..PAIR_LEN).for_each(|_| {
+        line.ask();
+    });
+    begun.elapsed()
 }
 
 fn heartbeat() -> Vec<u8> {
@@ -162,19 +200,27 @@ fn timed(rounds: u64, line: &mut Line, other: &mut Line) -> Duration {
 
 /// Heartbeats into a journal that is emptied again and again, and into a full one, which lets an entry go for each.
 fn journal(c: &mut Criterion) {
-    let servers = Servers::start(Vec::new());
+    keep_to(0);
+    let name = "POST heartbeat by what the journal holds";
     let call = Call::Heartbeat { node: site::NODE_ID.to_owned() };
-    let line = |call: &Call, body: &[u8]| Line::new(servers.fixture, &servers, call, body);
-    let mut group = c.benchmark_group("POST heartbeat by what the journal holds");
-    group.throughput(Throughput::Elements(1));
-    for (row, other) in [("little", Test::ClearRequests), ("all it can", Test::Info)] {
-        let (mut beat, mut other) = (line(&call, &heartbeat()), line(&Call::Test(other), b""));
+    let lines = |other: Test| {
+        let servers = Servers::start(Vec::new());
+        let line = |call: &Call, body: &[u8]| Line::new(servers.fixture, &servers, call, body);
+        let (mut beat, other) = (line(&call, &heartbeat()), line(&Call::Test(other), b""));
         for _ in 0..ENTRIES_MAX {
             beat.ask();
         }
-        group.bench_function(row, |b| b.iter_custom(|rounds| timed(rounds, &mut beat, &mut other)));
+        (beat, other)
+    };
+    let (mut little, mut full) = (lines(Test::ClearRequests), lines(Test::Info));
+    let mut group = c.benchmark_group(name);
+    group.throughput(Throughput::Elements(1));
+    for (row, (beat, other)) in [("little", &mut little), ("all it can", &mut full)] {
+        group.bench_function(row, |b| b.iter_custom(|rounds| timed(rounds, beat, other)));
     }
     group.finish();
+    let turn = |(beat, other): &mut (Line, Line)| timed(PAIR_LEN.into(), beat, other);
+    tell(&format!("{name}, rate of a full one"), || (turn(&mut little), turn(&mut full)));
 }
 
 criterion_group! {
