@@ -1,35 +1,28 @@
 //! Reads of the node-local API over its socket, beside a bare axum answer of the same size over a socket of its own.
 //!
 //! A report is put beside one atomic write of the same bytes in the same folder, both of which wait for the disk.
+//! Beside the rows the ratios of pairs are told, asked in turns.
 //!
 //! One connection is kept and asked again and again; every time holds the client too, so that a ratio between two
 //! rows is nearer to one than the servers' own.
 
 use std::{
     fs::{self, File},
-    io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     sync::mpsc,
-    thread,
-    time::Instant,
 };
 
 use axum::{Router, body::Bytes, http::header::CONTENT_TYPE, routing::any};
 use core::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use meshward_benches::{ASKING, keep_to, on_a_thread, tell, took};
 use meshward_core::{agent::Purpose, plane::site};
 use meshward_fixture::{Fixture, Options};
 use meshward_shell::config::{Config, Sources};
 use tempfile::TempDir;
-use tokio::{net::UnixListener, runtime, time::interval};
-
-fn on_a_thread(work: impl Future<Output = ()> + Send + 'static) {
-    thread::spawn(move || {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(work);
-    });
-}
+use tokio::{net::UnixListener, time::interval};
 
 /// Starts a fixture and an agent, and waits until the agent serves what it has pulled.
 fn agent(home: &TempDir) -> PathBuf {
@@ -90,7 +83,7 @@ fn bare(home: &TempDir, answer: Vec<u8>) -> PathBuf {
     on_a_thread(async move {
         let answer = Bytes::from(answer);
         let json = [(CONTENT_TYPE, "application/json")];
-        let router = Router::new().fallback(any(move || async move { (json, answer) }));
+        let router = Router::new().fallback(any(move |_body: Bytes| async move { (json, answer) }));
         let listener = UnixListener::bind(place).expect("a socket");
         told.send(()).expect("somebody waits");
         axum::serve(listener, router).await.expect("it serves");
@@ -152,6 +145,7 @@ impl Line {
 const METADATUM: &str = "/v1/state/metadata/region";
 
 fn local(c: &mut Criterion) {
+    keep_to(ASKING);
     let home = tempfile::tempdir().expect("a folder");
     let socket = agent(&home);
     for path in [METADATUM, "/v1/state"] {
@@ -165,6 +159,10 @@ fn local(c: &mut Criterion) {
             group.bench_function(row, |b| b.iter(|| line.ask()));
         }
         group.finish();
+        let (mut bare, mut own) = (Line::new(&beside, path), Line::new(&socket, path));
+        tell(&format!("GET {path}, rate beside bare axum"), || {
+            (took(PAIR_LEN, || bare.ask()), took(PAIR_LEN, || own.ask()))
+        });
     }
 }
 
@@ -179,17 +177,12 @@ fn replace(folder: &File, place: &Path, bytes: &[u8]) {
     folder.sync_all().expect("its name is durable");
 }
 
-/// How many pairs the ratio is the median of, and the times that each side of a pair is measured.
-const PAIRS: usize = 21;
-const PAIR_LEN: u32 = 20;
-
-fn took(mut work: impl FnMut()) -> Duration {
-    let begun = Instant::now();
-    (0..PAIR_LEN).for_each(|_| work());
-    begun.elapsed()
-}
+/// How often each side of a pair is asked, where nothing waits for a disk and where both do.
+const PAIR_LEN: u32 = 500;
+const DISK_PAIR_LEN: u32 = 20;
 
 fn report(c: &mut Criterion) {
+    keep_to(ASKING);
     let home = tempfile::tempdir().expect("a folder");
     let socket = agent(&home);
     let body =
@@ -205,22 +198,18 @@ fn report(c: &mut Criterion) {
     group.throughput(Throughput::Elements(1));
     group.bench_function("one atomic write", |b| b.iter(|| replace(&folder, &beside, &bytes)));
     let mut line = put();
+    line.ask();
+    let plain = bare(&home, line.body);
+    let mut line = Line::put(&plain, "/v1/state/report/app.health", &body);
+    group.bench_function("bare axum, which keeps nothing", |b| b.iter(|| line.ask()));
+    let mut line = put();
     group.bench_function("agent", |b| b.iter(|| line.ask()));
     group.finish();
     let mut line = put();
-    // Disks drift from one second to the next, so the two take turns.
-    let mut ratios: Vec<f64> = (0..PAIRS)
-        .map(|_| {
-            let alone = took(|| replace(&folder, &beside, &bytes));
-            let agent = took(|| assert!(line.ask() > 0, "the report as it is kept"));
-            agent.as_secs_f64() / alone.as_secs_f64()
-        })
-        .collect();
-    ratios.sort_by(f64::total_cmp);
-    let (least, median, most) = (ratios[0], ratios[PAIRS / 2], ratios[PAIRS - 1]);
-    let told =
-        format!("a report beside an atomic write: {median:.2}, from {least:.2} to {most:.2}\n");
-    io::stdout().write_all(told.as_bytes()).expect("somebody reads");
+    tell("a report beside an atomic write, time", || {
+        let agent = took(DISK_PAIR_LEN, || assert!(line.ask() > 0, "the report as it is kept"));
+        (agent, took(DISK_PAIR_LEN, || replace(&folder, &beside, &bytes)))
+    });
 }
 
 criterion_group! {

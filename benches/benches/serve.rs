@@ -4,15 +4,15 @@
 //! rows is nearer to one than the servers' own. Beside the rows the ratio of pairs is told, asked in turns. What the fixture does besides answering (gate, counters, journal) is in it.
 
 use std::{
-    io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{SocketAddr, TcpStream},
     sync::mpsc,
-    thread,
 };
 
 use axum::{Router, body::Bytes, http::header::CONTENT_TYPE, routing::any};
 use core::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use meshward_benches::{ASKING, keep_to, on_a_thread, tell, took};
 use meshward_core::{
     plane::{journal::ENTRIES_MAX, site},
     time::Wall,
@@ -25,9 +25,7 @@ use meshward_core::{
     },
 };
 use meshward_fixture::{Fixture, Options};
-use rustix::thread::{CpuSet, sched_setaffinity};
 use std::time::{Instant, SystemTime};
-use tokio::runtime;
 
 /// Both servers, each on a thread and a runtime of its own.
 struct Servers {
@@ -56,23 +54,6 @@ impl Servers {
         let (fixture, bearer) = fixture.recv().expect("a fixture");
         Self { fixture, bearer, bare: bare.recv().expect("a bare server") }
     }
-}
-
-/// Both servers run on one core and what asks them on another: whether two threads share a core makes more of a
-/// difference than what they do.
-fn keep_to(core: usize) {
-    let mut cores = CpuSet::new();
-    cores.set(core);
-    // Where there is but one core nothing can be kept apart.
-    let _kept = sched_setaffinity(None, &cores);
-}
-
-fn on_a_thread(work: impl Future<Output = ()> + Send + 'static) {
-    thread::spawn(move || {
-        keep_to(1);
-        let runtime = runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(work);
-    });
 }
 
 /// One kept connection and the request it repeats.
@@ -123,7 +104,7 @@ impl Line {
 }
 
 fn beside_bare(c: &mut Criterion, name: &str, call: &Call, body: &[u8]) {
-    keep_to(0);
+    keep_to(ASKING);
     let probe = Servers::start(Vec::new());
     Line::new(probe.fixture, &probe, call, body).ask();
     let mut line = Line::new(probe.fixture, &probe, call, body);
@@ -138,31 +119,13 @@ fn beside_bare(c: &mut Criterion, name: &str, call: &Call, body: &[u8]) {
     group.finish();
     let mut bare = Line::new(servers.bare, &servers, call, body);
     let mut own = Line::new(servers.fixture, &servers, call, body);
-    tell(&format!("{name}, rate beside bare axum"), || (took(&mut bare), took(&mut own)));
-}
-
-/// Tells how much faster or slower the second of a pair is; a shared machine drifts from one second to the next, so the
-/// two take turns.
-fn tell(what: &str, mut pair: impl FnMut() -> (Duration, Duration)) {
-    let ratio = |(first, second): (Duration, Duration)| first.as_secs_f64() / second.as_secs_f64();
-    let mut ratios: Vec<f64> = (0..PAIRS).map(|_| ratio(pair())).collect();
-    ratios.sort_by(f64::total_cmp);
-    let (least, median, most) = (ratios[0], ratios[PAIRS / 2], ratios[PAIRS - 1]);
-    let told = format!("{what}: {median:.2}, from {least:.2} to {most:.2}\n");
-    io::stdout().write_all(told.as_bytes()).expect("somebody reads");
-}
-
-/// How many pairs the ratio is the median of, and how often each side of a pair is asked.
-const PAIRS: usize = 41;
-const PAIR_LEN: u32 = 500;
-
-fn took(line: &mut Line) -> Duration {
-    let begun = Instant::now();
-    (0..PAIR_LEN).for_each(|_| {
-        line.ask();
+    tell(&format!("{name}, rate beside bare axum"), || {
+        (took(PAIR_LEN, || bare.ask()), took(PAIR_LEN, || own.ask()))
     });
-    begun.elapsed()
 }
+
+/// How often each side of a pair is asked.
+const PAIR_LEN: u32 = 500;
 
 fn heartbeat() -> Vec<u8> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a time after 1970");
@@ -200,7 +163,7 @@ fn timed(rounds: u64, line: &mut Line, other: &mut Line) -> Duration {
 
 /// Heartbeats into a journal that is emptied again and again, and into a full one, which lets an entry go for each.
 fn journal(c: &mut Criterion) {
-    keep_to(0);
+    keep_to(ASKING);
     let name = "POST heartbeat by what the journal holds";
     let call = Call::Heartbeat { node: site::NODE_ID.to_owned() };
     let lines = |other: Test| {
