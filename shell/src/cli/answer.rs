@@ -74,12 +74,15 @@ pub(super) fn decoded<T: DeserializeOwned>(answer: &Answer) -> Result<T, Failed>
     })
 }
 
-/// Lists the keys of reports or secrets, each on a line.
-pub(super) fn list(global: &Global, route: &str) -> Outcome {
+/// Lists the keys of reports or secrets, each on a line, or says that there are none.
+pub(super) fn list(global: &Global, route: &str, none: &str) -> Outcome {
     let line =
         |row: &KeySummary| format!("{} (version {})\n", legible::line(&row.key), row.version);
     let answer = ask(global, &Question::get(route.to_owned()))?;
-    print(global, &answer, |rows: &Vec<KeySummary>| rows.iter().map(line).collect())
+    print(global, &answer, |rows: &Vec<KeySummary>| match rows.is_empty() {
+        true => format!("{none}\n"),
+        false => rows.iter().map(line).collect(),
+    })
 }
 
 /// Rows below their headings, in columns as wide as their widest text.

@@ -7,15 +7,21 @@ use meshward_core::legible;
 use super::{
     Code, Failed, Outcome,
     args::{ConfigPart, Global, Output},
-    say,
+    complain, say,
 };
 use crate::config::{Config, ConfigError, Fault, Loaded, LogFormat, LogLevel, Sources, show};
 
 /// Where a client looks for the agent when nothing names a socket.
 const DEFAULT_SOCKET: &str = "/run/meshward/api.sock";
 
+/// What is said of variables that begin as settings do.
+pub(super) const STRANGERS: &str = "no setting, and without effect";
+
 pub(super) fn config(global: &Global, part: &ConfigPart) -> Outcome {
     let loaded = load(global)?;
+    if global.output == Output::Text && !loaded.strangers.is_empty() {
+        complain(global.output, &format!("{STRANGERS}: {}", loaded.strangers.join(", ")));
+    }
     match (part, global.output) {
         (ConfigPart::Check, Output::Text) => say("the configuration is sound\n"),
         (ConfigPart::Check, Output::Json) => say("{\"ok\":true}\n"),

@@ -51,11 +51,14 @@ fn ended(exit: &Exit) -> Failed {
 fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
     let loaded = config::load(global)?;
     let idle = loaded.idle();
-    let config = loaded.config;
+    let (config, strangers) = (loaded.config, loaded.strangers);
     let failed = |error: &dyn Error| Failed::new(Code::Failed, causes(error));
     let _flushed = log::start(&config.log).map_err(|error| failed(&error))?;
     if !idle.is_empty() {
         warn!("without effect in this version: {}", idle.join(", "));
+    }
+    if !strangers.is_empty() {
+        warn!("{}: {}", config::STRANGERS, strangers.join(", "));
     }
     if let Err(error) = hygiene::seal() {
         warn!(%error, "core dumps of this process cannot be turned off");

@@ -29,7 +29,7 @@ const ROUTE: &str = "/v1/state/report";
 
 pub(super) fn report(global: &Global, part: &ReportPart) -> Outcome {
     match part {
-        ReportPart::List => list(global, ROUTE),
+        ReportPart::List => list(global, ROUTE, "No reports."),
         ReportPart::Get { key } => {
             let answer = ask(global, &Question::get(path(key)))?;
             print_value(global, &answer, |entry: ReportEntry| payload_text(&entry.payload))

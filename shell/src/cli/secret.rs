@@ -32,7 +32,7 @@ struct Value {
 
 pub(super) fn secret(global: &Global, part: &SecretPart) -> Outcome {
     match part {
-        SecretPart::List => list(global, ROUTE),
+        SecretPart::List => list(global, ROUTE, "No secrets known by name."),
         SecretPart::Get { key, version } => {
             let query = version.map(|version| format!("?version={version}")).unwrap_or_default();
             let path = format!("{ROUTE}/{}{query}", percent_encode(key));

@@ -22,6 +22,8 @@ pub struct Loaded {
     pub config: Config,
     /// Every key, in the order of its name.
     pub rows: Vec<Row>,
+    /// Environment variables that look like settings and are none, in words.
+    pub strangers: Vec<String>,
 }
 
 impl Config {
@@ -31,7 +33,11 @@ impl Config {
         rules::check(&mut merged);
         if merged.faults.is_empty() {
             let rows = merged.held.iter().map(|(path, held)| Row::of(path, held)).collect();
-            Ok(Loaded { config: Reader(&merged).config(), rows })
+            let config = Reader(&merged).config();
+            let token = config.registration.token_env.as_deref();
+            let strangers = merged.strangers.iter().filter(|one| token != Some(&one.name));
+            let strangers = strangers.map(ToString::to_string).collect();
+            Ok(Loaded { config, rows, strangers })
         } else {
             Err(merged.faults)
         }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs, io,
+    env, fmt, fs, io,
     path::{Path, PathBuf},
 };
 
@@ -23,6 +23,15 @@ pub const DEFAULT_FILE: &str = "/etc/meshward/config.toml";
 
 /// The longest configuration file, in bytes.
 const FILE_MAX: u64 = 1 << 20;
+
+/// Variables of this project that set no key by its name: those of the agent, and those that steer its tests.
+const OURS: [&str; 5] = [
+    "MESHWARD_CONFIG",
+    "MESHWARD_SOCKET",
+    "MESHWARD_LOG_LEVEL",
+    "MESHWARD_FAULTS",
+    "MESHWARD_SEEDS",
+];
 
 /// Where values come from.
 #[derive(Clone, Debug, std::default::Default, PartialEq, Eq)]
@@ -73,11 +82,31 @@ pub(super) struct Held {
     pub(super) place: Place,
 }
 
+/// An environment variable that begins as settings do and is none: something else may have set it, so it is no fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stranger {
+    pub(super) name: String,
+    /// The variable that was meant, perhaps.
+    near: Option<String>,
+}
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "environment variable {}", self.name.escape_debug())?;
+        match &self.near {
+            Some(near) => write!(f, " (did you mean {near}?)"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Every key with its value, and all that is wrong with single ones.
 #[derive(Debug, std::default::Default)]
 pub(super) struct Merged {
     pub(super) held: BTreeMap<&'static str, Held>,
     pub(super) faults: Vec<ConfigError>,
+    /// Variables that look like settings and are none, in words.
+    pub(super) strangers: Vec<Stranger>,
     /// Where settings are looked for, in words.
     place: String,
     /// Whether what the file says is unknown: then nobody is told that a setting is missing in it.
@@ -117,7 +146,11 @@ impl Merged {
             None if name.contains("__") => {
                 self.fault(place, None, unknown("variable", name, variables()))
             }
-            None => {}
+            None if OURS.contains(&name) => {}
+            None => {
+                let near = nearest(name, variables().chain(OURS.map(str::to_owned)));
+                self.strangers.push(Stranger { name: name.to_owned(), near });
+            }
         }
     }
 

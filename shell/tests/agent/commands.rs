@@ -121,7 +121,7 @@ async fn a_secret_is_printed_alone_and_its_refusals_say_why() {
     assert_eq!(printed(&node, &["secret", "get", "db-password"]), site::LOCAL_BEARER);
     let entry = in_json(&node, &["secret", "get", "db-password", "--version", "1"]);
     assert_eq!(entry, json!({"key": "db-password", "value": site::LOCAL_BEARER, "version": 1}));
-    assert_eq!(printed(&node, &["secret", "list"]), "");
+    assert_eq!(printed(&node, &["secret", "list"]), "No secrets known by name.\n");
     assert_eq!(in_json(&node, &["secret", "list"]), json!([]));
     let rows = [
         (&["secret", "get", "db-password", "--version", "99"][..], "not found"),

@@ -239,3 +239,29 @@ fn a_setting_without_effect_is_told_at_the_start() {
     assert!(told.contains("without effect in this version: logs.enabled, nat.timeout"), "{told}");
     assert_eq!(output.status.code(), Some(1));
 }
+
+#[test]
+fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
+    let node = Node::new("http://127.0.0.1:9", "");
+    node.amend("[registration]\n", "[registration]\ntoken_env = \"MESHWARD_MY_TOKEN\"\n");
+    fs::remove_file(node.path("token")).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = node.command(arguments);
+        let names = ["MESHWARD_HEARTBEAT_INTERVAL", "MESHWARD_PORT_80_TCP", "MESHWARD_FAULTS"];
+        for name in names {
+            command.env(name, "canary");
+        }
+        let output = command.env("MESHWARD_MY_TOKEN", "with\ttab").output().unwrap();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let warned = "no setting, and without effect: environment variable MESHWARD_HEARTBEAT_INTERVAL (did you mean \
+                  MESHWARD_HEARTBEAT__INTERVAL?), environment variable MESHWARD_PORT_80_TCP\n";
+    let (code, said, told) = run(&["config", "check"]);
+    assert_eq!((code, said.as_str()), (Some(0), "the configuration is sound\n"));
+    assert_eq!(told, format!("meshward: {warned}"));
+    let (code, said, told) = run(&["config", "check", "--output", "json"]);
+    assert_eq!((code, said.as_str(), told.as_str()), (Some(0), "{\"ok\":true}\n", ""));
+    let (code, _, told) = run(&["register"]);
+    assert_eq!(code, Some(1));
+    assert!(told.contains(warned) && !told.contains("canary"), "{told}");
+}

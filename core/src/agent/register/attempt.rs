@@ -108,8 +108,8 @@ fn stop(attempt: Attempt, spent: Option<Spent>, exit: Exit) -> Step<Registration
 fn advice(spent: &Spent, attempt: &Attempt) -> Notice {
     let why = match (spent, &attempt.before) {
         (Spent::Consumed, Before::Remains) => {
-            "an earlier registration of this node was accepted before its identity was on disk (private_key is there \
-             without identity.json), so the bootstrap token is used up"
+            "the bootstrap token is used up; an earlier registration of this node may have been accepted before its \
+             identity was on disk (private_key is there without identity.json)"
         }
         (Spent::Consumed, Before::Nothing | Before::Corrupt(_) | Before::Refused(_)) => {
             "the bootstrap token is used up, perhaps by an earlier registration of this node whose identity never \

@@ -28,8 +28,8 @@ pub(super) fn restart(memory: &Memory) -> Step<Registration, Effect> {
         }
         Ok(None) => Step::to(Registration::Gathering(Before::Remains))
             .emit(Effect::Tell(Notice::warn(
-                "private_key is there without identity.json: an earlier registration did not come to its end, and if \
-                 it was accepted its bootstrap token is used up",
+                "private_key is there without identity.json: an earlier try to register ended without an identity. \
+                 This is harmless unless the control plane says now that the bootstrap token is used up",
             )))
             .emit_all(stale)
             .emit(Effect::Gather),
