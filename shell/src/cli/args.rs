@@ -94,11 +94,13 @@ fn key(text: &str) -> Result<String, &'static str> {
 pub(super) enum StatePart {
     /// All metadata, or one value
     Metadata {
+        /// Any text
         #[arg(value_parser = key)]
         key: Option<String>,
     },
     /// All data entries, or one
     Data {
+        /// Any text
         #[arg(value_parser = key)]
         key: Option<String>,
     },
@@ -110,6 +112,7 @@ pub(super) enum ReportPart {
     List,
     /// Print the payload of one
     Get {
+        /// A letter of a-z, then up to 127 of a-z, 0-9, ".", "_" and "-"
         #[arg(value_parser = key)]
         key: String,
     },
@@ -117,6 +120,7 @@ pub(super) enum ReportPart {
     Put(PutReport),
     /// Delete one, here and at the control plane
     Delete {
+        /// A letter of a-z, then up to 127 of a-z, 0-9, ".", "_" and "-"
         #[arg(value_parser = key)]
         key: String,
     },
@@ -124,6 +128,7 @@ pub(super) enum ReportPart {
 
 #[derive(Args, Debug)]
 pub(super) struct PutReport {
+    /// A letter of a-z, then up to 127 of a-z, 0-9, ".", "_" and "-"
     #[arg(value_parser = key)]
     pub(super) key: String,
     /// Media type of the payload
@@ -146,6 +151,7 @@ pub(super) enum SecretPart {
     List,
     /// Print the value of one, and nothing else
     Get {
+        /// A letter of a-z, then up to 62 of a-z, 0-9, "_" and "-"
         #[arg(value_parser = key)]
         key: String,
         /// Version of the value [default: the current one]

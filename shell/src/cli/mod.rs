@@ -9,6 +9,7 @@ mod daemon;
 mod exit;
 mod network;
 mod read;
+mod refused;
 mod report;
 mod secret;
 mod socket;

@@ -46,8 +46,7 @@ fn run(node: &Node, part: &str) -> Value {
 /// Runs the command that follows changes until its first event, and tells the name of that.
 fn followed(node: &Node) -> String {
     let line = format!("exec {}", one(node, "/v1/watch\n"));
-    let mut curl =
-        Command::new("sh").args(["-c", &line]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut curl = Command::new("sh").args(["-c", &line]).stdout(Stdio::piped()).spawn().unwrap();
     let mut told = BufReader::new(curl.stdout.take().unwrap());
     let mut name = String::new();
     while !name.starts_with("event: ") {
