@@ -28,7 +28,16 @@ fn a_control_plane_that_is_down_is_retried_for_the_window_and_then_told() {
     let config =
         config.replace("[registration]\n", "[registration]\nmax_retry_duration = \"2s\"\n");
     fs::write(node.path("config.toml"), config).unwrap();
-    refused(&node, &["register"], 1, &["registration gave up", "cannot be reached"]);
+    refused(
+        &node,
+        &["register"],
+        1,
+        &[
+            "registration gave up after",
+            "beyond registration.max_retry_duration",
+            "cannot be reached: http://127.0.0.1:9/ (control_plane.url): ",
+        ],
+    );
     assert!(node.path("token").exists(), "the token is kept");
     assert!(!node.data("identity.json").exists());
 }
