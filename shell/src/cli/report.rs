@@ -91,6 +91,10 @@ fn payload(put: &PutReport) -> Result<Raw, Failed> {
             read(io::stdin().lock()).map_err(|error| unreadable("standard input", &error))?
         }
     };
+    if text.trim().is_empty() {
+        let told = "the payload is empty: give JSON with --payload, in the file of --file, or on standard input";
+        return Err(Failed::new(Code::Failed, told));
+    }
     Raw::parse(text.trim()).ok_or_else(|| {
         Failed::new(Code::Failed, "the payload is not JSON: quote a text, as in '\"ready\"'")
     })

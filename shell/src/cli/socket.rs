@@ -1,7 +1,8 @@
 //! The client's side of the local API: one request over the Unix socket.
 
 use std::{
-    io,
+    fs, io,
+    os::unix::fs::FileTypeExt as _,
     path::Path,
     time::{Duration, Instant},
 };
@@ -114,7 +115,7 @@ impl Lost {
         let none = |text: String| Failed::new(Code::Unreachable, text);
         match self {
             Self::Absent(error) => {
-                none(format!("no agent on the socket {place}: {error}; {}", mend(&error)))
+                none(format!("no agent on the socket {place}: {error}; {}", mend(socket, &error)))
             }
             Self::Crowded => found(format!(
                 "the agent on the socket {place} is busy: more programs wait for it than its queue holds; {LATER}"
@@ -144,11 +145,24 @@ impl Lost {
 /// What helps against a busy agent.
 const LATER: &str = "try again later, or look at its log";
 
-fn mend(error: &io::Error) -> &'static str {
-    if error.kind() == io::ErrorKind::PermissionDenied {
-        "join the group meshward, or ask as the user of the agent"
-    } else {
-        "start it with `meshward run`, or name the socket of one that runs with --socket"
+fn mend(socket: &Path, error: &io::Error) -> &'static str {
+    let found = fs::metadata(socket).map(|found| found.file_type());
+    match found {
+        _ if error.kind() == io::ErrorKind::PermissionDenied => {
+            "join the group meshward, or ask as the user of the agent"
+        }
+        // The only fault that a path has by itself.
+        _ if error.kind() == io::ErrorKind::InvalidInput => {
+            "the path is too long for a socket, which takes 107 bytes: name a shorter one, such as that of a link to \
+             its folder"
+        }
+        Ok(kind) if kind.is_dir() => {
+            "that is a folder: name the socket in it, which is usually api.sock"
+        }
+        Ok(kind) if !kind.is_socket() => "that is no socket: name the one of a running agent",
+        Ok(_) | Err(_) => {
+            "start it with `meshward run`, or name the socket of one that runs with --socket"
+        }
     }
 }
 

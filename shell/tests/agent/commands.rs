@@ -114,6 +114,9 @@ async fn a_payload_comes_from_the_argument_a_file_or_standard_input() {
     let (code, told) = refused(&node, &["report", "put", "b", "--file", "/nonexistent"]);
     assert_eq!(code, Some(1));
     assert!(told.contains("the payload cannot be read from /nonexistent"), "{told}");
+    let (code, told) = refused(&node, &["report", "put", "b"]);
+    assert_eq!(code, Some(1));
+    assert!(told.starts_with("the payload is empty: give JSON with --payload"), "{told}");
     let both = node.run(&["report", "put", "b", "--payload", "1", "--file", &file]);
     assert_eq!(both.status.code(), Some(2), "one of them has to go");
     let key = refused(&node, &["report", "put", "Not/A/Key", "--payload", "1"]);

@@ -118,6 +118,29 @@ fn something_in_the_way_of_the_socket_is_not_removed() {
 }
 
 #[test]
+fn a_file_in_the_place_of_the_run_directory_is_named_with_its_key_and_left_alone() {
+    let node = Node::new(NOBODY, "[health]\nenabled = false\n");
+    fs::write(node.path("run"), "mine").unwrap();
+    let place = node.path("run").display().to_string();
+    refused(&node, &["run"], 1, &[&place, "is no folder", "node.run_dir"]);
+    assert_eq!(fs::read_to_string(node.path("run")).unwrap(), "mine");
+}
+
+#[test]
+fn a_socket_that_can_be_none_is_told_as_what_it_is() {
+    let node = Node::new(NOBODY, "");
+    let at = |path: &str, word: &str| {
+        let output = node.run(&["--socket", path, "status"]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{told}");
+        assert!(told.contains(path) && told.contains(word) && !told.contains("start it"), "{told}");
+    };
+    at(&node.path("").display().to_string(), "that is a folder: name the socket in it");
+    at(&node.path("config.toml").display().to_string(), "that is no socket");
+    at(&format!("/tmp/{}", "x".repeat(120)), "too long for a socket");
+}
+
+#[test]
 fn a_client_without_an_agent_is_exit_5_and_bad_usage_exit_2() {
     let node = Node::new(NOBODY, "");
     refused(&node, &["status"], 5, &["no agent on the socket", "--socket"]);
