@@ -39,7 +39,9 @@ pub(super) fn report(global: &Global, part: &ReportPart) -> Outcome {
         ReportPart::Delete { key } => {
             ask(global, &Question::delete(path(key)).about(About::Report(key.clone())))?;
             match global.output {
-                Output::Json => Ok(Code::Done),
+                Output::Json => {
+                    say(&format!("{}\n", serde_json::json!({ "key": key, "deleted": true })))
+                }
                 Output::Text => say(&format!("report {} deleted\n", legible::line(key))),
             }
         }

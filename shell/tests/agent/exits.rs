@@ -83,6 +83,21 @@ fn what_a_registration_lacks_is_named() {
     refused(&node, &["register"], 1, &["registration.resource_handle"]);
 }
 
+#[test]
+fn a_token_file_that_others_can_read_is_warned_of_with_the_mend() {
+    let node = Node::new(NOBODY, "");
+    node.amend("[registration]\n", "[registration]\nmax_retry_duration = \"1ms\"\n");
+    let warned = || text(&node.run(&["register"]).stderr).contains(&mend(&node));
+    for (mode, open) in [(0o600, false), (0o400, false), (0o640, true), (0o604, true)] {
+        fs::set_permissions(node.path("token"), fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(warned(), open, "{mode:o}");
+    }
+}
+
+fn mend(node: &Node) -> String {
+    format!("can be read or changed by others: chmod 600 {}", node.path("token").display())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_second_agent_on_the_same_directory_is_told_who_has_it() {
     let plane = fixture().await;
@@ -149,6 +164,9 @@ fn a_client_without_an_agent_is_exit_5_and_bad_usage_exit_2() {
     refused(&node, &["--output", "xml", "status"], 2, &["xml"]);
     let version = node.run(&["version"]);
     assert_eq!(text(&version.stdout), format!("meshward {}\n", env!("CARGO_PKG_VERSION")));
+    let version = node.run(&["--output", "json", "version"]);
+    let version: serde_json::Value = serde_json::from_slice(&version.stdout).unwrap();
+    assert_eq!(version, serde_json::json!({"version": env!("CARGO_PKG_VERSION")}));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
