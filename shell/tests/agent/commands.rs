@@ -84,6 +84,9 @@ async fn a_report_is_written_read_listed_guarded_and_deleted_from_the_command_li
     let value = || get(&plane, "/test/last-request/report")["value"].clone();
     until("the control plane has it", || value() == json!("\"fine\"")).await;
     assert_eq!(printed(&node, &["report", "delete", "app.health"]), "report app.health deleted\n");
+    put(&["app.other", "--payload", "1"]);
+    let deleted = in_json(&node, &["report", "delete", "app.other"]);
+    assert_eq!(deleted, json!({"key": "app.other", "deleted": true}));
     let missing =
         "not found: there is no report app.health; `meshward report list` lists what is known";
     for command in ["get", "delete"] {
@@ -150,10 +153,16 @@ async fn a_secret_is_printed_alone_and_its_refusals_say_why() {
     for (arguments, error) in rows {
         assert_eq!(refused(&node, arguments), (Some(1), error.to_owned()), "{arguments:?}");
     }
-    assert_eq!(
-        node.run(&["secret", "get", "db-password", "--version", "one"]).status.code(),
-        Some(2)
-    );
+    let numbers = [
+        &["secret", "get", "db-password", "--version", "one"][..],
+        &["report", "put", "a", "--payload", "1", "--if-match", "1.5"],
+    ];
+    for arguments in numbers {
+        let output = node.run(arguments);
+        assert_eq!(output.status.code(), Some(2));
+        let told = text(&output.stderr);
+        assert!(told.contains("a version is a whole number, such as 2"), "{told}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -233,4 +242,19 @@ fn an_empty_key_is_bad_usage_and_is_never_asked_for() {
     }
     assert_eq!(node.run(&["secret", ""]).status.code(), Some(2));
     assert!(socket.accept().is_err(), "nothing was asked");
+}
+
+#[test]
+fn help_shows_examples_and_the_grammar_of_a_key() {
+    let node = Node::new("http://127.0.0.1:9", "");
+    let rows = [
+        (&["--help"][..], "meshward --socket /run/meshward/api.sock status --wait 30s"),
+        (&["report", "--help"], "meshward report put app.health --payload"),
+        (&["report", "put", "--help"], "A letter of a-z, then up to 127 of a-z, 0-9"),
+        (&["secret", "get", "--help"], "A letter of a-z, then up to 62 of a-z, 0-9"),
+    ];
+    for (arguments, part) in rows {
+        let shown = printed(&node, arguments);
+        assert!(shown.contains(part), "{part:?} is missing in:\n{shown}");
+    }
 }
