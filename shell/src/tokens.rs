@@ -5,7 +5,7 @@
 use std::{
     fs::{File, Metadata, OpenOptions},
     io::{self, Read},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -13,6 +13,7 @@ use meshward_core::{
     agent::{TokenFile, TokenSources},
     secret::Secret,
 };
+use tracing::warn;
 use zeroize::Zeroizing;
 
 /// The largest token file that is read; a token has at most 512 bytes.
@@ -36,7 +37,7 @@ impl TokenPlaces {
         if self.value.as_ref().is_some_and(|value| !value.expose().is_empty()) {
             tried[0] = "registration.token_value".to_owned();
         }
-        let file = self.file.as_deref().map_or(TokenFile::Missing, read);
+        let file = self.file.as_deref().map_or(TokenFile::Missing, warned);
         if let Some(path) = &self.file {
             tried.push(format!("file {} ({})", path.display(), state(&file)));
         }
@@ -69,7 +70,28 @@ fn variable(name: &str) -> Option<Secret<String>> {
 
 /// Reads a token file.
 pub(crate) fn read(path: &Path) -> TokenFile {
-    match text(path) {
+    judged(path, text(path))
+}
+
+/// The same, and warns where others than its owner could have read it.
+fn warned(path: &Path) -> TokenFile {
+    let found = text(path);
+    if let Ok((_, found)) = &found
+        && is_open(found.mode())
+    {
+        let path = path.display();
+        warn!("the bootstrap token file {path} can be read or changed by others: chmod 600 {path}");
+    }
+    judged(path, found)
+}
+
+/// Whether a mode grants anything to a group or to everybody.
+const fn is_open(mode: u32) -> bool {
+    mode & 0o077 != 0
+}
+
+fn judged(path: &Path, found: io::Result<(Secret<String>, Metadata)>) -> TokenFile {
+    match found {
         Ok((text, _)) => TokenFile::Text(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => TokenFile::Missing,
         Err(error) => TokenFile::Unreadable(format!("{}: {error}", path.display())),

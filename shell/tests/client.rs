@@ -174,6 +174,16 @@ async fn an_answer_that_is_cut_off_or_is_no_http_is_unreachable() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_no_http_is_told_with_a_hint_at_https_and_one_that_is_cut_off_without() {
+    let hint = "speaks no HTTP: perhaps its URL begins with https";
+    let alert = b"\x15\x03\x01\x00\x02\x02\x50";
+    for (reply, hinted) in [(&alert[..], true), (b"nonsense\r\n\r\n", true), (b"", false)] {
+        let (_, cause) = failure(reply.to_vec(), TIMEOUT).await;
+        assert_eq!(cause.contains(hint), hinted, "{cause}");
+    }
+}
+
+#[tokio::test]
 async fn a_closed_port_is_unreachable_and_the_cause_holds_no_query() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -184,6 +194,7 @@ async fn a_closed_port_is_unreachable_and_the_cause_holds_no_query() {
     let (failure, cause) = failed(client.send(sent, TIMEOUT, ANSWER_MAX).await);
     assert_eq!(failure, Failure::Unreachable);
     assert!(cause.contains("refused") && !cause.contains("canary"), "{cause}");
+    assert!(cause.starts_with(&format!("http://{address}/ (control_plane.url): ")), "{cause}");
 }
 
 #[tokio::test]

@@ -17,6 +17,8 @@ pub struct Heartbeat {
     phase: Phase,
     /// When the last one was accepted.
     pub accepted: Option<Mono>,
+    /// Whether the last one was not.
+    failing: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,20 +87,24 @@ impl Heartbeat {
     }
 
     fn judge(self, now: Now, answer: Fetched<HeartbeatResponse>) -> Step<Self, Effect> {
+        let again =
+            self.failing.then(|| Effect::Tell(Notice::info("heartbeats are accepted again")));
+        let failed = Step::to(Self { failing: true, ..self.clone() });
         match answer {
-            Fetched::Got(response) => Step::to(Self { accepted: Some(now.mono), ..self })
+            Fetched::Got(response) => Step::to(Self { accepted: Some(now.mono), failing: false, ..self })
                 .emit(Effect::Admitted)
+                .emit_all(again)
                 .emit(Effect::Tell(drift(now, response.accepted_at)))
                 .emit_all(response.reconcile.then_some(Effect::Reconcile))
                 .emit_all(response.rotate_keys.then_some(Effect::RotateKeys)),
-            Fetched::Unauthorized(reason) => Step::to(self)
+            Fetched::Unauthorized(reason) => failed
                 .emit(Effect::Unauthorized)
                 .emit(Effect::Tell(Notice::error(format!("the control plane does not admit this node: {reason}")))),
-            Fetched::ClockSkew(reason) => Step::to(self).emit(Effect::Tell(Notice::error(format!(
+            Fetched::ClockSkew(reason) => failed.emit(Effect::Tell(Notice::error(format!(
                 "the heartbeat was refused: {reason}. The clock of this node is off: check its time service (NTP)"
             )))),
             Fetched::Failed(reason) => {
-                Step::to(self).emit(Effect::Tell(Notice::warn(format!("the heartbeat failed: {reason}"))))
+                failed.emit(Effect::Tell(Notice::warn(format!("the heartbeat failed: {reason}"))))
             }
         }
     }

@@ -306,9 +306,9 @@ impl Rotation {
 
     fn committed(self, now: Now) -> Step<Self, Effect> {
         match self.phase {
-            Phase::Committing { key, .. } => {
+            Phase::Committing { key, receipt, .. } => {
                 Step::to(Self { phase: Phase::Idle, rested: Some(now.mono) })
-                    .emit(Effect::Tell(Notice::info("the mesh key is rotated")))
+                    .emit(Effect::Tell(rotated(receipt.as_ref())))
                     .emit(Effect::Install(key))
             }
             Phase::Idle
@@ -375,6 +375,16 @@ impl Rotation {
             }
             phase @ (Phase::Idle | Phase::Staging { .. } | Phase::Posting { .. }) => to(phase),
         }
+    }
+}
+
+/// Named as the control plane names it, unless the key was in force already.
+fn rotated(receipt: Option<&Receipt>) -> Notice {
+    match receipt {
+        Some(receipt) => {
+            Notice::info(format!("the mesh key is rotated (rotation id {})", receipt.rotation_id))
+        }
+        None => Notice::info("the mesh key is rotated"),
     }
 }
 

@@ -163,3 +163,22 @@ fn a_quieted_heartbeat_stays_quiet_whatever_is_answered() {
     assert_eq!(pulse.give(Input::Ticked), []);
     assert_eq!(pulse.left(), None);
 }
+
+#[test]
+fn the_first_heartbeat_that_is_accepted_after_failures_is_told_once() {
+    let mut pulse = Pulse::armed();
+    let mut told = |input: fn(Now) -> Input| {
+        let input = input(pulse.now);
+        let levels = levels(&pulse.give(input));
+        pulse.pass(INTERVAL);
+        pulse.give(Input::Ticked);
+        levels
+    };
+    let good = |now| accepted(now, false, false);
+    let refused = |_| Input::Answered(Fetched::Unauthorized("no".into()));
+    assert_eq!(told(good), [Level::Debug]);
+    assert_eq!(told(|_| failed()), [Level::Warn]);
+    assert_eq!(told(refused), [Level::Error]);
+    assert_eq!(told(good), [Level::Info, Level::Debug]);
+    assert_eq!(told(good), [Level::Debug]);
+}

@@ -14,11 +14,13 @@ use serde::de::DeserializeOwned;
 use super::{
     Code, Failed, Outcome,
     args::{Global, Output},
-    config, say, say_value,
+    config,
+    refused::explained,
+    say, say_value,
     socket::{self, ANSWER_TIMEOUT, Answer, Question},
 };
 
-/// Asks the agent; any answer but a success fails the command with the agent's own words.
+/// Asks the agent; any answer but a success fails the command with the agent's own words and their mend.
 pub(super) fn ask(global: &Global, question: &Question) -> Result<Answer, Failed> {
     ask_within(global, question, ANSWER_TIMEOUT)
 }
@@ -36,7 +38,7 @@ pub(super) fn ask_within(
             let told = json::decode_tolerant::<LocalError>(&answer.body);
             let text = told.map_or_else(
                 |_| format!("the agent answered {status}"),
-                |told| legible::line(&told.error).into_owned(),
+                |told| explained(&legible::line(&told.error), &answer, &question.about),
             );
             Err(Failed::new(Code::Failed, text))
         }

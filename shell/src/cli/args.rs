@@ -1,14 +1,30 @@
 //! The arguments.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::{LogFormat, LogLevel, duration};
 
+const EXAMPLES: &str = "Examples:
+  meshward --config meshward.toml config check
+  meshward --config meshward.toml run
+  meshward --socket /run/meshward/api.sock status --wait 30s
+  meshward state metadata region";
+
+const REPORT_EXAMPLES: &str = "Examples:
+  meshward report put app.health --payload '{\"ok\": true}'
+  date -u +'\"%FT%TZ\"' | meshward report put app.started
+  meshward report put app.health --payload '\"fine\"' --if-match 1
+  meshward report get app.health";
+
+const SECRET_EXAMPLES: &str = "Examples:
+  meshward secret get db-password
+  meshward secret get db-password --version 2";
+
 /// The Meshward node agent.
 #[derive(Debug, Parser)]
-#[command(name = "meshward", version, arg_required_else_help = true)]
+#[command(name = "meshward", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) global: Global,
@@ -60,11 +76,13 @@ pub(super) enum Command {
         part: Option<StatePart>,
     },
     /// Read and write the reports of this node
+    #[command(after_help = REPORT_EXAMPLES)]
     Report {
         #[command(subcommand)]
         part: ReportPart,
     },
     /// Read the secrets of this node
+    #[command(after_help = SECRET_EXAMPLES)]
     Secret {
         #[command(subcommand)]
         part: SecretPart,
@@ -90,15 +108,22 @@ fn key(text: &str) -> Result<String, &'static str> {
     }
 }
 
+/// Reads the number of a version.
+fn whole<N: FromStr>(text: &str) -> Result<N, &'static str> {
+    text.parse().map_err(|_| "a version is a whole number, such as 2")
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum StatePart {
     /// All metadata, or one value
     Metadata {
+        /// Any text
         #[arg(value_parser = key)]
         key: Option<String>,
     },
     /// All data entries, or one
     Data {
+        /// Any text
         #[arg(value_parser = key)]
         key: Option<String>,
     },
@@ -110,6 +135,7 @@ pub(super) enum ReportPart {
     List,
     /// Print the payload of one
     Get {
+        /// A letter of a-z, then up to 127 of a-z, 0-9, ".", "_" and "-"
         #[arg(value_parser = key)]
         key: String,
     },
@@ -117,6 +143,7 @@ pub(super) enum ReportPart {
     Put(PutReport),
     /// Delete one, here and at the control plane
     Delete {
+        /// A letter of a-z, then up to 127 of a-z, 0-9, ".", "_" and "-"
         #[arg(value_parser = key)]
         key: String,
     },
@@ -124,6 +151,7 @@ pub(super) enum ReportPart {
 
 #[derive(Args, Debug)]
 pub(super) struct PutReport {
+    /// A letter of a-z, then up to 127 of a-z, 0-9, ".", "_" and "-"
     #[arg(value_parser = key)]
     pub(super) key: String,
     /// Media type of the payload
@@ -136,7 +164,7 @@ pub(super) struct PutReport {
     #[arg(long, value_name = "FILE")]
     pub(super) file: Option<PathBuf>,
     /// Write only over this version; 0 only where there is none
-    #[arg(long, value_name = "VERSION", allow_negative_numbers = true)]
+    #[arg(long, value_name = "VERSION", allow_negative_numbers = true, value_parser = whole::<i64>)]
     pub(super) if_match: Option<i64>,
 }
 
@@ -146,10 +174,11 @@ pub(super) enum SecretPart {
     List,
     /// Print the value of one, and nothing else
     Get {
+        /// A letter of a-z, then up to 62 of a-z, 0-9, "_" and "-"
         #[arg(value_parser = key)]
         key: String,
         /// Version of the value [default: the current one]
-        #[arg(long)]
+        #[arg(long, value_parser = whole::<u64>)]
         version: Option<u64>,
     },
 }

@@ -9,6 +9,7 @@ mod daemon;
 mod exit;
 mod network;
 mod read;
+mod refused;
 mod report;
 mod secret;
 mod socket;
@@ -40,7 +41,7 @@ pub fn main() -> Code {
         Command::Policies => network::policies(&arguments.global),
         Command::Peers => network::peers(&arguments.global),
         Command::Config { part } => config::config(&arguments.global, part),
-        Command::Version => say(concat!("meshward ", env!("CARGO_PKG_VERSION"), "\n")),
+        Command::Version => version(output),
     };
     match done {
         Ok(code) => code,
@@ -48,6 +49,14 @@ pub fn main() -> Code {
             complain(output, &failed.text);
             failed.code
         }
+    }
+}
+
+fn version(output: Output) -> Outcome {
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    match output {
+        Output::Text => say(&format!("meshward {VERSION}\n")),
+        Output::Json => say(&format!("{}\n", serde_json::json!({ "version": VERSION }))),
     }
 }
 

@@ -15,6 +15,7 @@ use super::{
     Outcome,
     answer::{ask, print, print_value},
     args::{Global, Output, StatePart},
+    refused::About,
     say,
     socket::Question,
 };
@@ -31,7 +32,14 @@ pub(super) fn state(global: &Global, part: Option<&StatePart>) -> Outcome {
             format!("/v1/state/data/{}", percent_encode(key))
         }
     };
-    let answer = ask(global, &Question::get(path))?;
+    let about = match part {
+        Some(StatePart::Metadata { key: Some(key) }) => About::Metadata(key.clone()),
+        Some(StatePart::Data { key: Some(key) }) => About::Data(key.clone()),
+        None | Some(StatePart::Metadata { key: None } | StatePart::Data { key: None }) => {
+            About::All
+        }
+    };
+    let answer = ask(global, &Question::get(path).about(about))?;
     match part {
         None => print(global, &answer, summarized),
         Some(StatePart::Metadata { key: Some(_) }) => {

@@ -12,6 +12,7 @@ use super::{
     Outcome,
     answer::{ask_within, list, print_value},
     args::{Global, SecretPart},
+    refused::About,
     socket::Question,
 };
 
@@ -36,7 +37,9 @@ pub(super) fn secret(global: &Global, part: &SecretPart) -> Outcome {
         SecretPart::Get { key, version } => {
             let query = version.map(|version| format!("?version={version}")).unwrap_or_default();
             let path = format!("{ROUTE}/{}{query}", percent_encode(key));
-            let answer = ask_within(global, &Question::get(path), READ_TIMEOUT)?;
+            let about = About::Secret { key: key.clone(), version: *version };
+            let question = Question::get(path).about(about);
+            let answer = ask_within(global, &question, READ_TIMEOUT)?;
             // Nothing but the value, so that it can be piped on.
             print_value(global, &answer, |secret: Value| secret.value)
         }

@@ -1,7 +1,8 @@
 //! The client's side of the local API: one request over the Unix socket.
 
 use std::{
-    io,
+    fs, io,
+    os::unix::fs::FileTypeExt as _,
     path::Path,
     time::{Duration, Instant},
 };
@@ -14,7 +15,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Code, Failed};
+use super::{Code, Failed, refused::About};
 use crate::config::duration;
 
 /// How long the agent may take to answer, from the first try to connect to the last byte.
@@ -33,6 +34,8 @@ const ANSWER_MAX: usize = 32 << 20;
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
+    /// The wait that it asks for, in seconds.
+    pub(super) retry_after: Option<u64>,
     pub(super) body: Bytes,
 }
 
@@ -44,19 +47,26 @@ pub(super) struct Question {
     body: Bytes,
     /// The version that must be there.
     pub(super) if_match: Option<i64>,
+    /// What it is about, for the words of a refusal.
+    pub(super) about: About,
 }
 
 impl Question {
     pub(super) const fn get(path: String) -> Self {
-        Self { method: Method::GET, path, body: Bytes::new(), if_match: None }
+        Self { method: Method::GET, path, body: Bytes::new(), if_match: None, about: About::All }
     }
 
     pub(super) fn put(path: String, body: Vec<u8>) -> Self {
-        Self { method: Method::PUT, path, body: body.into(), if_match: None }
+        Self { method: Method::PUT, path, body: body.into(), if_match: None, about: About::All }
     }
 
     pub(super) const fn delete(path: String) -> Self {
-        Self { method: Method::DELETE, path, body: Bytes::new(), if_match: None }
+        Self { method: Method::DELETE, path, body: Bytes::new(), if_match: None, about: About::All }
+    }
+
+    pub(super) fn about(mut self, about: About) -> Self {
+        self.about = about;
+        self
     }
 
     /// Whether it can be asked again without changing anything.
@@ -105,7 +115,7 @@ impl Lost {
         let none = |text: String| Failed::new(Code::Unreachable, text);
         match self {
             Self::Absent(error) => {
-                none(format!("no agent on the socket {place}: {error}; {}", mend(&error)))
+                none(format!("no agent on the socket {place}: {error}; {}", mend(socket, &error)))
             }
             Self::Crowded => found(format!(
                 "the agent on the socket {place} is busy: more programs wait for it than its queue holds; {LATER}"
@@ -135,11 +145,24 @@ impl Lost {
 /// What helps against a busy agent.
 const LATER: &str = "try again later, or look at its log";
 
-fn mend(error: &io::Error) -> &'static str {
-    if error.kind() == io::ErrorKind::PermissionDenied {
-        "join the group meshward, or ask as the user of the agent"
-    } else {
-        "start it with `meshward run`, or name the socket of one that runs with --socket"
+fn mend(socket: &Path, error: &io::Error) -> &'static str {
+    let found = fs::metadata(socket).map(|found| found.file_type());
+    match found {
+        _ if error.kind() == io::ErrorKind::PermissionDenied => {
+            "join the group meshward, or ask as the user of the agent"
+        }
+        // The only fault that a path has by itself.
+        _ if error.kind() == io::ErrorKind::InvalidInput => {
+            "the path is too long for a socket, which takes 107 bytes: name a shorter one, such as that of a link to \
+             its folder"
+        }
+        Ok(kind) if kind.is_dir() => {
+            "that is a folder: name the socket in it, which is usually api.sock"
+        }
+        Ok(kind) if !kind.is_socket() => "that is no socket: name the one of a running agent",
+        Ok(_) | Err(_) => {
+            "start it with `meshward run`, or name the socket of one that runs with --socket"
+        }
     }
 }
 
@@ -182,13 +205,15 @@ async fn exchange(socket: &Path, question: &Question) -> Result<Answer, Lost> {
     let connection = tokio::spawn(connection);
     let response = sender.send_request(request).await.map_err(unanswered)?;
     let status = response.status().as_u16();
+    let wait = response.headers().get(header::RETRY_AFTER).and_then(|wait| wait.to_str().ok());
+    let retry_after = wait.and_then(|wait| wait.parse().ok());
     let body = Limited::new(response.into_body(), ANSWER_MAX)
         .collect()
         .await
         .map_err(|error| Lost::Broken(error.to_string()))?
         .to_bytes();
     connection.abort();
-    Ok(Answer { status, body })
+    Ok(Answer { status, retry_after, body })
 }
 
 /// A full queue is told at once, as it is never waited for.

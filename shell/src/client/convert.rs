@@ -77,11 +77,26 @@ pub(super) fn failed(error: reqwest::Error) -> (Failure, String) {
     if cause.contains("UnknownIssuer") {
         cause.push_str(" (name the authority that signed it in control_plane.ca_file)");
     }
+    if is_no_http(&error) {
+        cause.push_str(" (what answers there speaks no HTTP: perhaps its URL begins with https)");
+    }
     if tls::is_about_time(&error) {
         cause.push_str(" (or the clock of this host is wrong)");
     }
     cause.truncate(cause.floor_char_boundary(CAUSE_MAX));
     (failure, cause)
+}
+
+/// Whether the answer could not be read as HTTP at all.
+fn is_no_http(error: &reqwest::Error) -> bool {
+    let mut at: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = at {
+        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
+            return true;
+        }
+        at = error.source();
+    }
+    false
 }
 
 #[cfg(test)]

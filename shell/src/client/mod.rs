@@ -87,12 +87,17 @@ impl Client {
     pub async fn send(&self, request: Request, timeout: Duration, answer_max: usize) -> Answer {
         match tokio::time::timeout(timeout, self.exchange(request, answer_max)).await {
             Ok(Ok(response)) => Answer::Responded(response),
-            Ok(Err((failure, cause))) => Answer::Failed(Lost { failure, cause }),
+            Ok(Err((failure, cause))) => Answer::Failed(self.lost(failure, &cause)),
             Err(_) => {
                 let cause = format!("it was given {timeout:?}");
-                Answer::Failed(Lost { failure: Failure::TimedOut, cause })
+                Answer::Failed(self.lost(Failure::TimedOut, &cause))
             }
         }
+    }
+
+    /// With the address that was asked, which holds neither user nor password nor query.
+    fn lost(&self, failure: Failure, cause: &str) -> Lost {
+        Lost { failure, cause: format!("{} (control_plane.url): {cause}", self.base) }
     }
 
     async fn exchange(

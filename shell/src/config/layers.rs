@@ -208,6 +208,10 @@ impl Merged {
                     Fault::Broken("must be a section: [section] and its keys below".into()),
                 );
             }
+            (None, DeValue::Table(_)) => {
+                let known = schema::sections().map(in_brackets);
+                self.fault(place(at), None, unknown("section", &in_brackets(path), known));
+            }
             (None, _) => self.fault(
                 place(at),
                 None,
@@ -294,6 +298,10 @@ fn read(path: &Path) -> io::Result<String> {
 
 fn line(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count()
+}
+
+fn in_brackets(section: &str) -> String {
+    format!("[{section}]")
 }
 
 fn variables() -> impl Iterator<Item = String> {

@@ -3,11 +3,15 @@
 /// A name this many edits away is no longer taken for a slip.
 const EDITS_MAX: usize = 3;
 
+/// Of this many letters, one may be a slip; a short name would be near to too many others.
+const LETTERS_A_SLIP: usize = 3;
+
 /// The nearest of the known names, if one is near.
 pub(super) fn nearest(name: &str, known: impl Iterator<Item = String>) -> Option<String> {
+    let edits_max = EDITS_MAX.min(name.len() / LETTERS_A_SLIP);
     known
         .map(|known| (edits(name.as_bytes(), known.as_bytes()), known))
-        .filter(|(edits, _)| *edits <= EDITS_MAX)
+        .filter(|(edits, _)| *edits <= edits_max)
         .min()
         .map(|(_, known)| known)
 }
@@ -40,5 +44,9 @@ mod tests {
         assert_eq!(nearest("heartbeat.intervall", known()).as_deref(), Some("heartbeat.interval"));
         assert_eq!(nearest("hartbeat.interval", known()).as_deref(), Some("heartbeat.interval"));
         assert_eq!(nearest("something.else", known()), None);
+        let sections = || ["log", "nat", "metrics"].map(str::to_owned).into_iter();
+        assert_eq!(nearest("net", sections()).as_deref(), Some("nat"));
+        assert_eq!(nearest("metric", sections()).as_deref(), Some("metrics"));
+        assert_eq!(nearest("foo", sections()), None);
     }
 }

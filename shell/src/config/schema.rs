@@ -234,6 +234,12 @@ pub(super) fn is_section(path: &str) -> bool {
     KEYS.iter().any(|key| key.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
 }
 
+/// Every name below which keys stand, such as `logs` and `logs.filter`.
+pub(super) fn sections() -> impl Iterator<Item = &'static str> {
+    let ends = |path: &'static str| path.match_indices('.').map(move |(end, _)| &path[..end]);
+    KEYS.iter().flat_map(move |key| ends(key.path))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{IDLE, KEYS};

@@ -21,6 +21,11 @@ pub enum ListenError {
     Socket { doing: &'static str, path: PathBuf, source: io::Error },
     #[error("local_api.socket_path {} must be the path of a file, of at most {} bytes", .0.display(), socket::PATH_MAX)]
     SocketPath(PathBuf),
+    #[error(
+        "{} is no folder, and the socket of the local API belongs into it: move it, or set node.run_dir or local_api.socket_path",
+        .0.display()
+    )]
+    NoFolder(PathBuf),
     #[error("{} is in the way of the local API and is no socket of this user: move it, or set local_api.socket_path", .0.display())]
     NoSocket(PathBuf),
     #[error("another program answers on the socket {}: stop it, or set local_api.socket_path", .0.display())]

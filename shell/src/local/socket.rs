@@ -110,6 +110,9 @@ fn create(folder: &Path) -> Result<(), ListenError> {
     if folder.is_dir() {
         return Ok(());
     }
+    if folder.exists() {
+        return Err(ListenError::NoFolder(folder.to_owned()));
+    }
     fs::create_dir_all(folder).doing("create", folder)?;
     fs::set_permissions(folder, Permissions::from_mode(0o755)).doing("set the mode of", folder)
 }

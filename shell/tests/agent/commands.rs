@@ -68,7 +68,12 @@ async fn a_report_is_written_read_listed_guarded_and_deleted_from_the_command_li
     assert_eq!(entry["version"], 2);
     let stale =
         refused(&node, &["report", "put", "app.health", "--payload", "1", "--if-match", "1"]);
-    assert_eq!(stale, (Some(1), "version conflict".to_owned()));
+    assert_eq!(
+        stale,
+        (Some(1), "version conflict: --if-match is 1, and there is version 2 now".to_owned())
+    );
+    let absent = refused(&node, &["report", "put", "none", "--payload", "1", "--if-match", "1"]);
+    assert_eq!(absent.1, "version conflict: --if-match is 1, and there is none now");
     let listed = printed(&node, &["report", "list"]);
     assert!(listed.contains("app.health (version 2)\n"), "{listed}");
     let rows = in_json(&node, &["report", "list"]);
@@ -79,11 +84,15 @@ async fn a_report_is_written_read_listed_guarded_and_deleted_from_the_command_li
     let value = || get(&plane, "/test/last-request/report")["value"].clone();
     until("the control plane has it", || value() == json!("\"fine\"")).await;
     assert_eq!(printed(&node, &["report", "delete", "app.health"]), "report app.health deleted\n");
-    assert_eq!(refused(&node, &["report", "get", "app.health"]), (Some(1), "not found".to_owned()));
-    assert_eq!(
-        refused(&node, &["report", "delete", "app.health"]),
-        (Some(1), "not found".to_owned())
-    );
+    put(&["app.other", "--payload", "1"]);
+    let deleted = in_json(&node, &["report", "delete", "app.other"]);
+    assert_eq!(deleted, json!({"key": "app.other", "deleted": true}));
+    let missing =
+        "not found: there is no report app.health; `meshward report list` lists what is known";
+    for command in ["get", "delete"] {
+        let told = refused(&node, &["report", command, "app.health"]);
+        assert_eq!(told, (Some(1), missing.to_owned()));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -108,10 +117,14 @@ async fn a_payload_comes_from_the_argument_a_file_or_standard_input() {
     let (code, told) = refused(&node, &["report", "put", "b", "--file", "/nonexistent"]);
     assert_eq!(code, Some(1));
     assert!(told.contains("the payload cannot be read from /nonexistent"), "{told}");
+    let (code, told) = refused(&node, &["report", "put", "b"]);
+    assert_eq!(code, Some(1));
+    assert!(told.starts_with("the payload is empty: give JSON with --payload"), "{told}");
     let both = node.run(&["report", "put", "b", "--payload", "1", "--file", &file]);
     assert_eq!(both.status.code(), Some(2), "one of them has to go");
     let key = refused(&node, &["report", "put", "Not/A/Key", "--payload", "1"]);
-    assert_eq!(key, (Some(1), "invalid report key".to_owned()));
+    let rule = "invalid report key: must begin with a letter of a-z and hold at most 128 of a-z, 0-9, dot, underscore and hyphen";
+    assert_eq!(key, (Some(1), rule.to_owned()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -124,17 +137,32 @@ async fn a_secret_is_printed_alone_and_its_refusals_say_why() {
     assert_eq!(printed(&node, &["secret", "list"]), "No secrets known by name.\n");
     assert_eq!(in_json(&node, &["secret", "list"]), json!([]));
     let rows = [
-        (&["secret", "get", "db-password", "--version", "99"][..], "not found"),
-        (&["secret", "get", "db-password", "--version", "0"], "invalid version"),
-        (&["secret", "get", "Not-A-Key"], "invalid secret key"),
+        (
+            &["secret", "get", "db-password", "--version", "99"][..],
+            "not found: there is no secret db-password with version 99; `meshward secret list` lists what is known",
+        ),
+        (
+            &["secret", "get", "db-password", "--version", "0"],
+            "invalid version: the first one is 1",
+        ),
+        (
+            &["secret", "get", "Not-A-Key"],
+            "invalid secret key: must begin with a letter of a-z and hold at most 63 of a-z, 0-9, underscore and hyphen",
+        ),
     ];
     for (arguments, error) in rows {
         assert_eq!(refused(&node, arguments), (Some(1), error.to_owned()), "{arguments:?}");
     }
-    assert_eq!(
-        node.run(&["secret", "get", "db-password", "--version", "one"]).status.code(),
-        Some(2)
-    );
+    let numbers = [
+        &["secret", "get", "db-password", "--version", "one"][..],
+        &["report", "put", "a", "--payload", "1", "--if-match", "1.5"],
+    ];
+    for arguments in numbers {
+        let output = node.run(arguments);
+        assert_eq!(output.status.code(), Some(2));
+        let told = text(&output.stderr);
+        assert!(told.contains("a version is a whole number, such as 2"), "{told}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -214,4 +242,19 @@ fn an_empty_key_is_bad_usage_and_is_never_asked_for() {
     }
     assert_eq!(node.run(&["secret", ""]).status.code(), Some(2));
     assert!(socket.accept().is_err(), "nothing was asked");
+}
+
+#[test]
+fn help_shows_examples_and_the_grammar_of_a_key() {
+    let node = Node::new("http://127.0.0.1:9", "");
+    let rows = [
+        (&["--help"][..], "meshward --socket /run/meshward/api.sock status --wait 30s"),
+        (&["report", "--help"], "meshward report put app.health --payload"),
+        (&["report", "put", "--help"], "A letter of a-z, then up to 127 of a-z, 0-9"),
+        (&["secret", "get", "--help"], "A letter of a-z, then up to 62 of a-z, 0-9"),
+    ];
+    for (arguments, part) in rows {
+        let shown = printed(&node, arguments);
+        assert!(shown.contains(part), "{part:?} is missing in:\n{shown}");
+    }
 }

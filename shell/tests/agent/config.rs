@@ -265,3 +265,18 @@ fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
     assert_eq!(code, Some(1));
     assert!(told.contains(warned) && !told.contains("canary"), "{told}");
 }
+
+#[test]
+fn a_section_that_is_unknown_is_told_with_the_one_that_was_meant() {
+    let (code, told) = checked(&format!(
+        "{SOUND}[hartbeat]\ninterval = \"5s\"\n[logs.fliter]\n[strange]\nx = 1\n"
+    ));
+    assert_eq!(code, Some(3));
+    for part in [
+        "config.toml:5: unknown section [hartbeat]; did you mean [heartbeat]?",
+        "config.toml:7: unknown section [logs.fliter]; did you mean [logs.filter]?",
+        "config.toml:8: unknown section [strange]\n",
+    ] {
+        assert!(format!("{told}\n").contains(part), "{part:?} is missing in:\n{told}");
+    }
+}

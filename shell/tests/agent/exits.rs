@@ -34,7 +34,16 @@ fn a_control_plane_that_is_down_is_retried_for_the_window_and_then_told() {
     let config =
         config.replace("[registration]\n", "[registration]\nmax_retry_duration = \"2s\"\n");
     fs::write(node.path("config.toml"), config).unwrap();
-    refused(&node, &["register"], 1, &["registration gave up", "cannot be reached"]);
+    refused(
+        &node,
+        &["register"],
+        1,
+        &[
+            "registration gave up after",
+            "beyond registration.max_retry_duration",
+            "cannot be reached: http://127.0.0.1:9/ (control_plane.url): ",
+        ],
+    );
     assert!(node.path("token").exists(), "the token is kept");
     assert!(!node.data("identity.json").exists());
 }
@@ -113,6 +122,21 @@ fn what_a_registration_lacks_is_named() {
     refused(&node, &["register"], 1, &["registration.resource_handle"]);
 }
 
+#[test]
+fn a_token_file_that_others_can_read_is_warned_of_with_the_mend() {
+    let node = Node::new(NOBODY, "");
+    node.amend("[registration]\n", "[registration]\nmax_retry_duration = \"1ms\"\n");
+    let warned = || text(&node.run(&["register"]).stderr).contains(&mend(&node));
+    for (mode, open) in [(0o600, false), (0o400, false), (0o640, true), (0o604, true)] {
+        fs::set_permissions(node.path("token"), fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(warned(), open, "{mode:o}");
+    }
+}
+
+fn mend(node: &Node) -> String {
+    format!("can be read or changed by others: chmod 600 {}", node.path("token").display())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_second_agent_on_the_same_directory_is_told_who_has_it() {
     let plane = fixture().await;
@@ -148,6 +172,29 @@ fn something_in_the_way_of_the_socket_is_not_removed() {
 }
 
 #[test]
+fn a_file_in_the_place_of_the_run_directory_is_named_with_its_key_and_left_alone() {
+    let node = Node::new(NOBODY, "[health]\nenabled = false\n");
+    fs::write(node.path("run"), "mine").unwrap();
+    let place = node.path("run").display().to_string();
+    refused(&node, &["run"], 1, &[&place, "is no folder", "node.run_dir"]);
+    assert_eq!(fs::read_to_string(node.path("run")).unwrap(), "mine");
+}
+
+#[test]
+fn a_socket_that_can_be_none_is_told_as_what_it_is() {
+    let node = Node::new(NOBODY, "");
+    let at = |path: &str, word: &str| {
+        let output = node.run(&["--socket", path, "status"]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{told}");
+        assert!(told.contains(path) && told.contains(word) && !told.contains("start it"), "{told}");
+    };
+    at(&node.path("").display().to_string(), "that is a folder: name the socket in it");
+    at(&node.path("config.toml").display().to_string(), "that is no socket");
+    at(&format!("/tmp/{}", "x".repeat(120)), "too long for a socket");
+}
+
+#[test]
 fn a_client_without_an_agent_is_exit_5_and_bad_usage_exit_2() {
     let node = Node::new(NOBODY, "");
     refused(&node, &["status"], 5, &["no agent on the socket", "--socket"]);
@@ -156,6 +203,9 @@ fn a_client_without_an_agent_is_exit_5_and_bad_usage_exit_2() {
     refused(&node, &["--output", "xml", "status"], 2, &["xml"]);
     let version = node.run(&["version"]);
     assert_eq!(text(&version.stdout), format!("meshward {}\n", env!("CARGO_PKG_VERSION")));
+    let version = node.run(&["--output", "json", "version"]);
+    let version: serde_json::Value = serde_json::from_slice(&version.stdout).unwrap();
+    assert_eq!(version, serde_json::json!({"version": env!("CARGO_PKG_VERSION")}));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -38,7 +38,7 @@ async fn what_the_control_plane_gave_is_read_through_the_command_line() {
     assert_eq!(missing.status.code(), Some(1));
     assert_eq!(
         serde_json::from_slice::<Value>(&missing.stderr).unwrap(),
-        json!({"error": "not found"})
+        json!({"error": "not found: there is no data entry no-such-key; `meshward state data` lists what is known"})
     );
     let status: Value =
         serde_json::from_slice(&node.run(&["--output", "json", "status"]).stdout).unwrap();

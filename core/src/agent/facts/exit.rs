@@ -23,7 +23,10 @@ pub enum Exit {
     #[error("the control plane refused the registration: {reason}")]
     Refused { status: u16, code: Option<Code>, reason: String },
     /// Transient failures for all of the retry window.
-    #[error("registration gave up after {} s: {reason}", .after.as_secs())]
+    #[error(
+        "registration gave up after {} s, as the next try would begin beyond registration.max_retry_duration: {reason}",
+        .after.as_secs()
+    )]
     GaveUp { after: Duration, reason: String },
     /// A 201 that holds no usable identity.
     #[error("the registration was accepted but the answer is unusable: {reason}")]

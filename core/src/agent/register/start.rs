@@ -44,8 +44,13 @@ pub(super) fn restart(memory: &Memory) -> Step<Registration, Effect> {
 fn loaded_whole(identity: Identity) -> Step<Registration, Effect> {
     let spent = identity.file.spent_token.clone();
     let forget = (!spent.is_none()).then_some(Effect::Store(Order::ForgetToken(spent)));
+    let told = Notice::info(format!(
+        "identity loaded: node {}, mesh address {}",
+        identity.node, identity.file.mesh_ip
+    ));
     Step::to(Registration::Done(Tried::default()))
         .emit_all(forget)
+        .emit(Effect::Tell(told))
         .emit(Effect::Arm(Box::new(identity)))
 }
 

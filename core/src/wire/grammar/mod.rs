@@ -40,10 +40,12 @@ pub enum Malformed {
     )]
     ReachableAddr,
     #[error(
-        "must begin with a letter and hold at most 128 of a-z, 0-9, dot, underscore and hyphen"
+        "must begin with a letter of a-z and hold at most 128 of a-z, 0-9, dot, underscore and hyphen"
     )]
     ReportKey,
-    #[error("must begin with a letter and hold at most 63 of a-z, 0-9, underscore and hyphen")]
+    #[error(
+        "must begin with a letter of a-z and hold at most 63 of a-z, 0-9, underscore and hyphen"
+    )]
     SecretKey,
     #[error("must be psb_<env>_<project>_<node|bridge>_<at least 20 of a-z, 2-7>")]
     Token,
