@@ -61,3 +61,18 @@ impl fmt::Display for Notice {
         f.write_str(&self.text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::borrow::ToOwned as _;
+
+    use super::*;
+
+    #[test]
+    fn a_text_becomes_one_line_of_bounded_length_whichever_it_lacks() {
+        assert_eq!(one_line("sound".to_owned()), "sound");
+        assert_eq!(one_line("a\nb\u{1b}c".to_owned()), "a\u{fffd}b\u{fffd}c");
+        assert_eq!(one_line("x".repeat(TEXT_MAX)).len(), TEXT_MAX);
+        assert_eq!(one_line("x".repeat(TEXT_MAX + 1)).len(), TEXT_MAX);
+    }
+}
