@@ -34,6 +34,7 @@ fn bring(bytes: &[u8], stride: usize) -> Brought {
                     length
                 }
                 Piece::Body { length } => length,
+                Piece::Lost => return brought,
                 Piece::Refused(refused) => {
                     brought.flaw = Some(refused.flaw);
                     return brought;

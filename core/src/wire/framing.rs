@@ -89,6 +89,8 @@ pub enum Piece<'b> {
         length: usize,
     },
     Refused(Box<Refused>),
+    /// The body breaks its own framing: nothing that comes can be told apart any more, and none of it may pass.
+    Lost,
 }
 
 /// The place that a connection has come to.
@@ -111,7 +113,7 @@ enum At {
     /// So many bytes of a chunk are left, with the line end behind it.
     Chunk(u64),
     Trailers,
-    /// A body that breaks its own framing: whoever reads it finds that out, and then nothing can follow.
+    /// Behind a body that breaks its own framing.
     Lost,
 }
 
@@ -135,7 +137,8 @@ impl Framing {
             At::Head => self.head(bytes),
             At::ChunkLine => self.chunk_line(bytes),
             At::Trailers => self.trailers(bytes),
-            At::Body(_) | At::Chunk(_) | At::Lost => {
+            At::Lost => Piece::Lost,
+            At::Body(_) | At::Chunk(_) => {
                 let length = bytes.len().min(self.known());
                 self.pass(length);
                 Piece::Body { length }
@@ -146,9 +149,8 @@ impl Framing {
     /// How many bytes are surely those of a body, whatever they are.
     pub fn known(&self) -> usize {
         match self.at {
-            At::Head | At::ChunkLine | At::Trailers => 0,
+            At::Head | At::ChunkLine | At::Trailers | At::Lost => 0,
             At::Body(left) | At::Chunk(left) => usize::try_from(left).unwrap_or(usize::MAX),
-            At::Lost => usize::MAX,
         }
     }
 
@@ -195,22 +197,32 @@ impl Framing {
     }
 
     fn chunk_line(&mut self, bytes: &[u8]) -> Piece<'static> {
-        match parse_chunk_size(bytes) {
+        let line = bytes.get(..CHUNK_LINE_MAX).unwrap_or(bytes);
+        match parse_chunk_size(line) {
             Ok(Status::Complete((length, 0))) => self.body(length, At::Trailers),
             Ok(Status::Complete((length, size))) => {
                 self.body(length, At::Chunk(size.saturating_add(LINE_END)))
             }
-            Ok(Status::Partial) if bytes.len() < CHUNK_LINE_MAX => Piece::Partial,
-            Ok(Status::Partial) | Err(_) => self.body(bytes.len(), At::Lost),
+            Ok(Status::Partial) if line.len() < CHUNK_LINE_MAX => Piece::Partial,
+            Ok(Status::Partial) | Err(_) => self.lose(),
         }
     }
 
+    /// The HTTP library ends trailers at CR LF alone, so that a bare line feed would end them for one of the two.
     fn trailers(&mut self, bytes: &[u8]) -> Piece<'static> {
-        match parse_headers(bytes, &mut [EMPTY_HEADER; FIELDS_MAX]) {
-            Ok(Status::Complete((length, _))) => self.body(length, At::Head),
-            Ok(Status::Partial) if bytes.len() < self.head_max => Piece::Partial,
-            Ok(Status::Partial) | Err(_) => self.body(bytes.len(), At::Lost),
+        let lines = bytes.get(..self.head_max).unwrap_or(bytes);
+        match parse_headers(lines, &mut [EMPTY_HEADER; FIELDS_MAX]) {
+            Ok(Status::Complete((length, _))) if !has_bare_line_feed(&lines[..length]) => {
+                self.body(length, At::Head)
+            }
+            Ok(Status::Partial) if lines.len() < self.head_max => Piece::Partial,
+            Ok(Status::Complete(_) | Status::Partial) | Err(_) => self.lose(),
         }
+    }
+
+    const fn lose(&mut self) -> Piece<'static> {
+        self.at = At::Lost;
+        Piece::Lost
     }
 
     const fn body(&mut self, length: usize, at: At) -> Piece<'static> {
@@ -226,6 +238,11 @@ const LINE_END: u64 = 2;
 fn has_blank_line(bytes: &[u8], seen: usize) -> bool {
     let late = bytes.get(seen.saturating_sub(3)..).unwrap_or_default();
     late.windows(2).any(|two| two == b"\n\n") || late.windows(3).any(|three| three == b"\n\r\n")
+}
+
+fn has_bare_line_feed(lines: &[u8]) -> bool {
+    let ends = lines.iter().filter(|byte| **byte == b'\n').count();
+    ends != lines.windows(2).filter(|two| *two == b"\r\n").count()
 }
 
 /// What comes behind a head, or why nobody can tell.
@@ -251,9 +268,11 @@ fn body(head: &httparse::Request<'_, '_>) -> Result<At, Flaw> {
     }
 }
 
+/// The HTTP library reads an encoding only where all of the value is text.
 fn is_chunked(encodings: &[u8]) -> bool {
+    let is_text = encodings.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
     let last = encodings.rsplit(|byte| *byte == b',').next().unwrap_or_default();
-    last.trim_ascii().eq_ignore_ascii_case(b"chunked")
+    is_text && last.trim_ascii().eq_ignore_ascii_case(b"chunked")
 }
 
 fn length(value: &[u8]) -> Option<u64> {

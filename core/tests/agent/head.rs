@@ -36,7 +36,9 @@ fn told(response: &Response) -> (u16, String) {
 fn refused(head: &str) -> Refused {
     match Framing::new(HEAD_MAX).next(head.as_bytes()) {
         Piece::Refused(refused) => *refused,
-        other @ (Piece::Partial | Piece::Head { .. } | Piece::Body { .. }) => panic!("{other:?}"),
+        other @ (Piece::Partial | Piece::Head { .. } | Piece::Body { .. } | Piece::Lost) => {
+            panic!("{other:?}")
+        }
     }
 }
 

@@ -12,6 +12,8 @@ struct Brought {
     targets: Vec<String>,
     passed: usize,
     refused: Option<Refused>,
+    /// Whether a body broke its framing.
+    is_lost: bool,
 }
 
 /// Gives the bytes in parts that end at these places, as a socket would.
@@ -32,6 +34,7 @@ fn bring(bytes: &[u8], ends: &[usize]) -> Brought {
                     length
                 }
                 Piece::Body { length } => length,
+                Piece::Lost => return Brought { is_lost: true, ..brought },
                 Piece::Refused(refused) => {
                     brought.refused = Some(*refused);
                     return brought;
@@ -77,6 +80,7 @@ fn each_flaw_is_told_from_the_others() {
         (head("A : b\r\n"), Flaw::BrokenField),
         (head("A: b\r\n folded\r\n"), Flaw::BrokenField),
         (head("A: \0\r\n"), Flaw::BrokenField),
+        (head("Transfer-Encoding: \u{e9},chunked\r\n"), Flaw::BadEncoding),
         (head("Content-Length: +1\r\n"), Flaw::BadLength),
         (head("Content-Length: -1\r\n"), Flaw::BadLength),
         (head("Content-Length:\r\n"), Flaw::BadLength),
@@ -130,7 +134,7 @@ fn a_connection_may_have_a_shorter_longest_head_and_says_which() {
             assert_eq!(length, head.len());
             None
         }
-        other @ (Piece::Partial | Piece::Body { .. }) => panic!("{other:?}"),
+        other @ (Piece::Partial | Piece::Body { .. } | Piece::Lost) => panic!("{other:?}"),
     };
     let head = |length: usize| format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "b".repeat(length - 23));
     assert_eq!(head(64).len(), 64);
@@ -165,16 +169,37 @@ fn what_was_read_of_a_refused_head_is_told() {
 }
 
 #[test]
-fn a_body_that_breaks_its_framing_passes_and_no_head_is_found_behind_it() {
+fn nothing_passes_of_a_body_that_breaks_its_framing_nor_of_what_is_behind() {
     let head = "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
     let long = format!("1;{}", "x".repeat(8 << 10));
     let trailers = format!("0\r\nX: {}", "x".repeat(HEAD_MAX));
-    for body in ["x\r\n", "1x\r\n", "fffffffffffffffff\r\n", "0\r\nno colon\r\n", &long, &trailers]
-    {
+    let zeros = format!("{}22\r\n", "0".repeat(18));
+    let rows = [
+        ("x\r\n", 0),
+        ("1x\r\n", 0),
+        ("fffffffffffffffff\r\n", 0),
+        (&zeros, 0),
+        (&long, 0),
+        ("0\r\nno colon\r\n", 3),
+        ("0\r\n\n", 3),
+        ("0\r\nX: y\n\n", 3),
+        ("0\r\nX: y\n\r\n", 3),
+        ("0\r\nX: y\r\n\n", 3),
+        (&trailers, 3),
+    ];
+    for (body, passed) in rows {
         let bytes = format!("{head}{body}GET /b HTTP/1.1\r\n\r\n");
-        let brought = bring(bytes.as_bytes(), &[]);
-        assert_eq!(brought.targets, ["/a"], "{:.40}", body);
-        assert_eq!((brought.passed, brought.refused), (bytes.len(), None), "{:.40}", body);
+        let ends: Vec<usize> = (1..bytes.len()).collect();
+        for ends in [&[], ends.as_slice()] {
+            let brought = bring(bytes.as_bytes(), ends);
+            assert_eq!(brought.targets, ["/a"], "{:.40}", body);
+            assert_eq!(
+                (brought.passed, brought.is_lost),
+                (head.len() + passed, true),
+                "{:.40}",
+                body
+            );
+        }
     }
 }
 
@@ -186,8 +211,8 @@ fn a_line_of_a_body_that_does_not_end_is_waited_for_up_to_its_limit() {
         for length in [limit - 1, limit] {
             let line = format!("{start}{}", "x".repeat(passed + length - start.len()));
             let brought = bring(format!("{head}{line}").as_bytes(), &[]);
-            let expected = if length < limit { passed } else { line.len() };
-            assert_eq!(brought.passed, head.len() + expected, "{length} of {limit}");
+            assert_eq!(brought.passed, head.len() + passed, "{length} of {limit}");
+            assert_eq!(brought.is_lost, length == limit, "{length} of {limit}");
         }
     }
 }

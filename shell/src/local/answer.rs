@@ -101,11 +101,12 @@ impl Desk {
     /// Answers a request whose head was let through; and whether nothing of its body is left.
     async fn admitted(&self, mut request: Request, body: Incoming, max: usize) -> (Sent, bool) {
         let Hall { limits, bodies, .. } = &self.hall;
-        let work = self.place.begin();
         let Some(mut read) = read(body, max, limits, bodies).await else {
             return (self.hall.busy(), false);
         };
         request.body = std::mem::replace(&mut read.body, Body::EMPTY);
+        // A body that does not come is its sender's delay, and no work of the agent.
+        let work = self.place.begin();
         let answered = timeout(limits.answer, self.ask(request, work)).await;
         (answered.ok().flatten().unwrap_or_else(|| self.hall.busy()), read.is_whole)
     }

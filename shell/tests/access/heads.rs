@@ -86,6 +86,38 @@ async fn a_length_that_is_told_twice_is_refused_behind_the_token_and_the_route()
     }
 }
 
+/// What the framing of the listeners and that of the HTTP library could be told apart by, so that the body of one
+/// request would be another.
+#[tokio::test]
+async fn a_body_that_breaks_its_framing_ends_the_connection_and_is_no_request() {
+    let scene = Scene::telling().await;
+    let report = r#"{"content_type":"a/b","payload":1}"#;
+    let put = format!(
+        "PUT /v1/state/report/k HTTP/1.1\r\nHost: localhost\r\n{BEARER}Transfer-Encoding: chunked\r\n\r\n"
+    );
+    let inner = "GET /v1/actions HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let smuggling = format!(
+        "PUT /v1/state/report/q HTTP/1.1\r\nHost: localhost\r\n{BEARER}Content-Length: {}\r\n\r\n{inner}",
+        inner.len()
+    );
+    let twice = "GET /v1/state HTTP/1.1\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n";
+    let extension = format!("22;{}\r\n{report}\r\n0\r\n\r\n", "x".repeat(5000));
+    for body in [
+        format!("22\r\n{report}\r\n0\r\n\n"),
+        format!("22\r\n{report}\r\n0\r\nFoo: x\n\n"),
+        format!("{}22\r\n{report}\r\n0\r\n\r\n", "0".repeat(18)),
+        extension,
+    ] {
+        for behind in [inner, &smuggling, twice] {
+            for door in [Door::Socket, Door::Tcp] {
+                let bytes = format!("{put}{body}{behind}{inner}");
+                let answer = scene.exchange(door, bytes.as_bytes()).await;
+                assert_eq!(statuses(&answer).len(), 1, "{door:?} {body:.60} {answer}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_refused_head_waits_for_its_turn_and_ends_its_connection() {
     let scene = Scene::telling().await;
