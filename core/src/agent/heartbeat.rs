@@ -89,7 +89,7 @@ impl Heartbeat {
     fn judge(self, now: Now, answer: Fetched<HeartbeatResponse>) -> Step<Self, Effect> {
         let again =
             self.failing.then(|| Effect::Tell(Notice::info("heartbeats are accepted again")));
-        let failed = Step::to(Self { failing: true, ..self.clone() });
+        let failed = Step::to(Self { failing: true, ..self });
         match answer {
             Fetched::Got(response) => Step::to(Self { accepted: Some(now.mono), failing: false, ..self })
                 .emit(Effect::Admitted)
