@@ -6,7 +6,7 @@ mod bare;
 mod convert;
 mod tls;
 
-use std::{io, net::IpAddr, path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
 use meshward_core::{
     agent::{Answer, Failure, Lost},
@@ -14,7 +14,6 @@ use meshward_core::{
 };
 use reqwest::Url;
 use thiserror::Error;
-use tracing::warn;
 
 pub(crate) use bare::{bare, told};
 use convert::{base, failed, received, sent};
@@ -63,31 +62,11 @@ pub struct Client {
 /// How much room an announced length alone is given, before a byte of the answer has come.
 const RESERVED_MAX: usize = 64 << 10;
 
-/// Whether what is sent there can be read on the way.
-fn goes_in_clear(base: &Url) -> bool {
-    let host = base.host_str().unwrap_or_default();
-    let is_here = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-        Ok(address) => address.is_loopback(),
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
-    };
-    base.scheme() == "http" && !is_here
-}
-
 impl Client {
     /// Checks the settings and reads the trusted roots; it blocks on the disk.
     pub fn new(settings: &ClientSettings) -> Result<Self, ClientError> {
         let base = base(&settings.url)?;
-        if base.scheme() == "https" && settings.tls_insecure_skip_verify {
-            warn!(
-                "control_plane.tls_insecure_skip_verify is on: anyone on the way can pose as the control plane"
-            );
-        }
-        if goes_in_clear(&base) {
-            warn!(
-                "control_plane.url is plain http to another host: the node's credential goes over the network in \
-                 clear; use https"
-            );
-        }
+        tls::warn_of_weakness(&base, settings.tls_insecure_skip_verify);
         let http = bare(settings)?;
         Ok(Self { http, base })
     }
@@ -157,28 +136,5 @@ impl Client {
             Body::Oversized | Body::Unreadable => return Err(refused("the request has no body")),
         }
         Ok(built)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{base, goes_in_clear};
-
-    #[test]
-    fn plain_http_to_another_host_goes_in_clear() {
-        let clear = |url| goes_in_clear(&base(url).unwrap());
-        for url in ["http://plane.example", "http://192.0.2.1:80", "http://[2001:db8::1]/x"] {
-            assert!(clear(url), "{url}");
-        }
-        let hidden = [
-            "https://plane.example",
-            "http://127.0.0.2:8080",
-            "http://[::1]:1",
-            "http://localhost/x",
-            "http://a.localhost",
-        ];
-        for url in hidden {
-            assert!(!clear(url), "{url}");
-        }
     }
 }
