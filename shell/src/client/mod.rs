@@ -14,7 +14,6 @@ use meshward_core::{
 };
 use reqwest::Url;
 use thiserror::Error;
-use tracing::warn;
 
 pub(crate) use bare::{bare, told};
 use convert::{base, failed, goes_in_clear, received, sent};
@@ -67,17 +66,7 @@ impl Client {
     /// Checks the settings and reads the trusted roots; it blocks on the disk.
     pub fn new(settings: &ClientSettings) -> Result<Self, ClientError> {
         let base = base(&settings.url)?;
-        if base.scheme() == "https" && settings.tls_insecure_skip_verify {
-            warn!(
-                "control_plane.tls_insecure_skip_verify is on: anyone on the way can pose as the control plane"
-            );
-        }
-        if goes_in_clear(&base) {
-            warn!(
-                "control_plane.url is plain http to another host: the node's credential goes over the network in \
-                 clear; use https"
-            );
-        }
+        tls::warn_of_weakness(&base, settings.tls_insecure_skip_verify);
         let http = bare(settings)?;
         Ok(Self { http, base })
     }

@@ -1,7 +1,8 @@
 //! Whom the client trusts: the roots of the system and, beside them, the file that the operator names.
 
-use std::{error::Error, fs::File, io::Read, path::Path, sync::Arc};
+use std::{error::Error, fs::File, io::Read, net::IpAddr, path::Path, sync::Arc};
 
+use reqwest::Url;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -129,5 +130,54 @@ impl ServerCertVerifier for Anyone {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Warns where somebody on the way could read what is sent, or pose as the control plane.
+pub(super) fn warn_of_weakness(base: &Url, insecure: bool) {
+    if base.scheme() == "https" && insecure {
+        warn!(
+            "control_plane.tls_insecure_skip_verify is on: anyone on the way can pose as the control plane"
+        );
+    }
+    if goes_in_clear(base) {
+        warn!(
+            "control_plane.url is plain http to another host: the node's credential goes over the network in \
+             clear; use https"
+        );
+    }
+}
+
+/// Whether what is sent there can be read on the way.
+fn goes_in_clear(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default();
+    let is_here = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    };
+    base.scheme() == "http" && !is_here
+}
+
+#[cfg(test)]
+mod tests {
+    use super::goes_in_clear;
+    use crate::client::convert::base;
+
+    #[test]
+    fn plain_http_to_another_host_goes_in_clear() {
+        let clear = |url| goes_in_clear(&base(url).unwrap());
+        for url in ["http://plane.example", "http://192.0.2.1:80", "http://[2001:db8::1]/x"] {
+            assert!(clear(url), "{url}");
+        }
+        let hidden = [
+            "https://plane.example",
+            "http://127.0.0.2:8080",
+            "http://[::1]:1",
+            "http://localhost/x",
+            "http://a.localhost",
+        ];
+        for url in hidden {
+            assert!(!clear(url), "{url}");
+        }
     }
 }

@@ -28,7 +28,8 @@ async fn an_agent_registers_once_beats_pulls_runs_and_rotates() {
             && node.identity()["last_rotation"]["rotation_id"] == "e2e-rotation-0001"
     })
     .await;
-    assert!(node.log().contains("the mesh key is rotated (rotation id e2e-rotation-0001)"));
+    let told = "the mesh key is rotated (rotation id e2e-rotation-0001)";
+    until("it is told by its id", || node.log().contains(told)).await;
     assert_eq!(counter(&plane, "registration_count"), 1);
     assert_eq!(counter(&plane, "execution_callback_count"), 3);
     assert_eq!(counter(&plane, "unauthorized_count"), 0);
