@@ -190,7 +190,7 @@ impl Disk for Directory {
         Ok(retry_on_intr(|| rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()))?)
     }
 
-    fn read(&mut self, name: &str) -> io::Result<Found> {
+    fn read_within(&mut self, name: &str, most: usize) -> io::Result<Found> {
         let fd = match self.open_at(name, OFlags::RDONLY) {
             Ok(fd) => fd,
             Err(error) => {
@@ -206,11 +206,15 @@ impl Disk for Directory {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Ok(Found::Foreign("not a regular file"));
         }
-        // Reserved beforehand, so that no copy of a secret is left behind by growing.
-        let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_MAX + 1));
-        File::from(fd).take(FILE_MAX as u64 + 1).read_to_end(&mut bytes)?;
-        Ok(match bytes.len() > FILE_MAX {
-            true => Found::Foreign("larger than 64 KiB"),
+        let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
+        // Reserved beforehand, so that no copy of a secret is left behind by growing; what is larger is read no
+        // further than it takes to tell.
+        let room = size.clamp(FILE_MAX.min(most), most) + 1;
+        let mut bytes = Zeroizing::new(Vec::with_capacity(room));
+        File::from(fd).take(room as u64).read_to_end(&mut bytes)?;
+        Ok(match bytes.len() > room - 1 {
+            true if most == FILE_MAX => Found::Foreign("larger than 64 KiB"),
+            true => Found::Foreign("larger than what is read of it"),
             false => Found::Bytes(bytes),
         })
     }
