@@ -234,7 +234,7 @@ fn a_refused_removal_is_tried_again() {
 #[test]
 fn a_key_that_left_and_came_back_during_its_write_is_kept_as_it_came_back() {
     let mut desk = Desk::default();
-    let mut pull = |desk: &mut Desk, pairs: &[(&str, &str)]| {
+    let pull = |desk: &mut Desk, pairs: &[(&str, &str)]| {
         desk.second = 0;
         desk.pull(pairs);
     };
