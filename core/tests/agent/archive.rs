@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use meshward_core::{
     agent::{
-        Change, Content, Folder, FoundContent, FoundFile, StateFile,
+        self, Change, Content, Folder, FoundContent, FoundFile, StateFile,
         archive::{Archive, Effect, Input, KEYS_MAX, WRITING_MAX},
         view::View,
     },
+    backoff::Jitter,
     wire::{
         grammar::Name,
         kept,
@@ -17,7 +18,8 @@ use meshward_core::{
 use proptest::{collection::vec, prelude::*};
 
 use crate::{
-    bench::{at, seconds},
+    bench::{at, responded, seconds, sent_to},
+    counter::Counter,
     support,
 };
 
@@ -326,6 +328,38 @@ fn there_are_never_more_files_than_the_limit_and_keys_that_have_one_keep_it() {
     desk.settle();
     assert!(desk.files.contains_key(&data("a")), "a place was left");
     assert_eq!(desk.files.len(), KEYS_MAX);
+}
+
+/// Answers the pull that is under way.
+fn answer(counter: &mut Counter, state: &str) {
+    let (call, _) = sent_to(&counter.orders, "/state");
+    let answer = responded(200, &format!(r#"{{"peers":[],"state":{state}}}"#));
+    counter.give(agent::Input::Answered { call, answer, jitter: Jitter::drawn(0) });
+}
+
+#[test]
+fn a_stop_waits_until_what_was_pulled_is_on_the_disk_and_the_next_start_serves_it() {
+    let mut counter = Counter::armed();
+    counter.hanging = Some(Vec::new());
+    answer(
+        &mut counter,
+        r#"{"metadata":[{"key":"m","value":"1"}],"data":[{"key":"a/b","value":"1"}]}"#,
+    );
+    counter.give(agent::Input::Draining);
+    let is_over = |counter: &Counter| {
+        counter.orders.iter().any(|order| matches!(order, agent::Effect::Exit(_)))
+    };
+    for left in (0..2).rev() {
+        assert!(!is_over(&counter), "the disk has not taken all");
+        counter.release();
+        assert_eq!(counter.hanging.as_ref().map(Vec::len), Some(left));
+    }
+    assert!(is_over(&counter));
+    let served = counter.get("/v1/state/data/a%2Fb");
+    assert_eq!(served.0, 200);
+    let mut restarted = counter.restarted();
+    assert_eq!(restarted.get("/v1/state/data/a%2Fb"), served);
+    assert_eq!(restarted.get("/v1/state/metadata").1, "{\"m\":\"1\"}\n");
 }
 
 #[derive(Clone, Debug)]

@@ -206,13 +206,13 @@ impl Disk for Directory {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Ok(Found::Foreign("not a regular file"));
         }
+        // Reserved beforehand, so that no copy of a secret is left behind by growing; a larger file is read no further
+        // than it takes to tell, and where much may be read no more is reserved than there is.
         let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
-        // Reserved beforehand, so that no copy of a secret is left behind by growing; what is larger is read no
-        // further than it takes to tell.
-        let room = size.clamp(FILE_MAX.min(most), most) + 1;
-        let mut bytes = Zeroizing::new(Vec::with_capacity(room));
-        File::from(fd).take(room as u64).read_to_end(&mut bytes)?;
-        Ok(match bytes.len() > room - 1 {
+        let room = if most == FILE_MAX { most } else { size.min(most) };
+        let mut bytes = Zeroizing::new(Vec::with_capacity(room + 1));
+        File::from(fd).take(room as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(match bytes.len() > room {
             true if most == FILE_MAX => Found::Foreign("larger than 64 KiB"),
             true => Found::Foreign("larger than what is read of it"),
             false => Found::Bytes(bytes),

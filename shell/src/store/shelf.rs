@@ -153,3 +153,35 @@ impl<D: Disk> Shelf<D> {
 fn unfinished(name: &str) -> String {
     format!("{UNFINISHED}{name}")
 }
+
+#[cfg(test)]
+mod tests {
+    use meshward_core::agent::{Content, FoundContent};
+
+    use super::{super::shadow::Shadow, Most, Shelf};
+
+    #[test]
+    fn of_a_folder_so_much_is_read_and_what_is_beyond_is_told() {
+        let mut disk = Shadow::default();
+        for (name, content) in [
+            ("a.json", "0123456789"),
+            ("a.json.damaged-2027-01-15T08:00:00Z", "0123456789"),
+            ("b.json", "01234567890"),
+            ("c.json", "012345"),
+            ("d.json", "01234"),
+        ] {
+            disk.plant(name, content.as_bytes());
+        }
+        let loaded = Shelf::open(disk).unwrap().load(Most { of_one: 10, of_all: 15 }).unwrap();
+        let read = |text: &str| FoundContent::Bytes(Content(text.into()));
+        let beyond = FoundContent::Foreign("too large".to_owned());
+        let expected = [
+            ("a.json", read("0123456789")),
+            ("b.json", beyond.clone()),
+            ("c.json", beyond),
+            ("d.json", read("01234")),
+        ];
+        assert_eq!(loaded.files, expected.map(|(name, content)| (name.to_owned(), content)));
+        assert!(!loaded.is_crowded);
+    }
+}
