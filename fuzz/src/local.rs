@@ -19,7 +19,11 @@ pub fn decode_local(bytes: &[u8]) {
     kept(bytes);
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     write(br#"{"content_type":"a","payload":1}"#, Some(text));
-    assert_eq!(file_key(&file_name(text)).as_deref(), Some(text), "a name leads back to its key");
+    let name = file_name(text);
+    assert!(name.len() <= 200, "a name has room for what is put around it");
+    if !name.starts_with("%-") {
+        assert_eq!(file_key(&name).as_deref(), Some(text), "a name leads back to its key");
+    }
     assert!(text.is_empty() || !file_name(text).starts_with(['.', '/']));
     if let Some(key) = file_key(text) {
         assert_eq!(file_name(&key), text, "a key has one name");

@@ -50,6 +50,23 @@ fn place() -> (TempDir, PathBuf) {
     (place, data)
 }
 
+#[test]
+fn a_crowded_folder_of_what_was_pulled_is_told_and_stops_no_start() {
+    const READ: usize = 16_384;
+    let (_place, data) = place();
+    drop(open(&data).unwrap());
+    let folder = data.join("state/data");
+    for number in 0..=READ {
+        fs::write(folder.join(format!("{number}.json")), "").unwrap();
+    }
+    let memory = open(&data).unwrap().remember().unwrap();
+    assert_eq!(memory.state.len(), READ);
+    let folder = folder.display().to_string();
+    let told = format!("{folder} holds more than {READ} files, and no more are read");
+    assert_eq!(memory.findings, [Finding::Crowded { folder, most: READ }]);
+    assert!(memory.findings[0].notice().text.starts_with(&told));
+}
+
 fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().mode() & 0o7777
 }

@@ -4,11 +4,13 @@ use std::{collections::BTreeMap, time::Duration};
 
 use meshward_core::{
     ids::{CallId, CorrelationId, ExecutionId},
-    plane::{self, Plane},
+    plane::{self, Plane, default_snapshot::default_snapshot},
     wire::{
+        grammar::Name,
         http::{Body, Headers, Method, Request, Response},
         json,
         report::ReportRequest,
+        snapshot,
         timestamp::Timestamp,
     },
 };
@@ -55,8 +57,19 @@ impl World {
         self.configure();
     }
 
+    /// The desired state: what a node is given from the start, and a value that changes with each execution.
     fn configure(&mut self) {
-        let state = format!("{{\"executions\":[{}]}}", self.entries.join(","));
+        let mut given = default_snapshot().state.unwrap_or_default();
+        if !self.entries.is_empty() {
+            given.data.push(snapshot::Entry {
+                key: Name("work/asked".to_owned()),
+                value: self.entries.len().to_string(),
+                workload_tag: Name::default(),
+            });
+        }
+        let given = json::encode(&given);
+        let given = String::from_utf8_lossy(&given);
+        let state = format!("{{\"state\":{given},\"executions\":[{}]}}", self.entries.join(","));
         self.post("/test/configure-state", state);
     }
 

@@ -3,6 +3,7 @@
 //! Each machine is a file of its own; [`Agent`] holds them, gives each its inputs, and turns their effects into the
 //! orders of `facts/`. Every call has a [`CallId`], and its answer finds the machine that asked by it.
 
+pub mod archive;
 pub mod device;
 pub mod execution;
 pub mod facts;
@@ -46,6 +47,7 @@ use crate::{
     time::{Mono, Now},
     wire::identity::Identity,
 };
+use archive::Archive;
 use device::Device;
 use execution::Dispatch;
 use heartbeat::Heartbeat;
@@ -82,6 +84,7 @@ pub struct Agent {
     secrets: Secrets,
     network: Network,
     view: View,
+    archive: Archive,
     reports: Reports,
     sync: Sync,
     watch: Watch,
@@ -127,6 +130,11 @@ impl Agent {
     /// Whether the process is useful, with the first reason why it is not.
     pub const fn readiness(&self) -> Readiness {
         Readiness::of(self.identity.is_some(), self.standing, self.broken)
+    }
+
+    /// What of the desired state co-located programs are served.
+    pub const fn view(&self) -> &View {
+        &self.view
     }
 
     /// Who this node is, once registered.

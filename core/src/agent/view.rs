@@ -38,7 +38,7 @@ impl View {
     fn entry(&mut self, now: Now, key: String, value: &str) -> (String, DataEntry) {
         let payload = quoted(value);
         let known = self.data.remove(&key);
-        let version = known.as_ref().map_or(0, |known| known.version) + 1;
+        let version = known.as_ref().map_or(0, |known| known.version).saturating_add(1);
         let kept = known.filter(|known| known.payload == payload).unwrap_or_else(|| DataEntry {
             key: key.clone(),
             content_type: PULLED_CONTENT_TYPE.into(),

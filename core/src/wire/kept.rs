@@ -1,6 +1,7 @@
-//! The files below `state/` in the data directory: one a report, with the mark of whether it was delivered.
+//! The files below `state/` in the data directory: one a report, with the mark of whether it was delivered; one a data
+//! entry of the last pull, as the local API shows it; one for all metadata, each key with an object that holds `value`.
 //!
-//! | What stands in the file | What it means |
+//! | What stands in the file of a report | What it means |
 //! |---|---|
 //! | `entry` | the report, not delivered yet |
 //! | `entry` and `synced` | the report, delivered for the node that is named |
@@ -10,6 +11,7 @@
 //! `/`).
 
 use alloc::{
+    collections::BTreeMap,
     format,
     string::{String, ToString},
     vec::Vec,
@@ -17,16 +19,39 @@ use alloc::{
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::{
     grammar::ReportKey,
     http::percent_decode,
     json::{self, Fault},
-    local::ReportEntry,
+    local::{DataEntry, ReportEntry},
+    timestamp::Timestamp,
 };
+
+/// The file of all metadata.
+pub const METADATA: &str = "metadata.json";
+
+/// The largest file of what was pulled that is read: a pull is at most 10 MiB, and may be one value.
+pub const PULLED_FILE_MAX: usize = 12 << 20;
+
+/// How much is read of all that was pulled: a whole pull, the frames of its entries, and what is to be removed.
+pub const PULLED_MAX: usize = 32 << 20;
 
 /// What the name of every file ends with.
 const ENDING: &str = ".json";
+
+/// The longest name of a file that spells its key, in bytes, so that there is room for what is put before and behind it.
+const NAME_MAX: usize = 200;
+
+/// How the name begins that holds the digest of a key in the place of it; no escape begins so.
+const DIGEST: &str = "%-";
+
+/// What stands in the name of a file that was damaged, behind the name that it had.
+const DAMAGED: &str = ".damaged-";
+
+/// The longest name that a file can have, in bytes.
+const DISK_NAME_MAX: usize = 255;
 
 /// A report as it stands on the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,12 +91,7 @@ struct File {
 impl KeptReport {
     /// Reads the content of the file that is kept for `key`.
     pub fn decode(key: &ReportKey, bytes: &[u8]) -> Result<Self, Damage> {
-        if bytes.is_empty() {
-            return Err(Damage::Empty);
-        }
-        if bytes.iter().all(|byte| *byte == 0) {
-            return Err(Damage::Zeroed);
-        }
+        present(bytes)?;
         let file: File = json::decode_tolerant(bytes).map_err(Damage::Malformed)?;
         let (kept, named) = match (file.entry, file.deleted) {
             (Some(entry), None) => {
@@ -94,10 +114,55 @@ impl KeptReport {
                 File { deleted: Some(key.as_str().to_string()), ..File::default() }
             }
         };
-        let mut bytes = json::encode(&file);
-        bytes.push(b'\n');
-        bytes
+        line(&file)
     }
+}
+
+/// Reads the content of a data entry's file, whose name has to be the one of its key.
+pub fn decode_data(name: &str, bytes: &[u8]) -> Result<DataEntry, Damage> {
+    present(bytes)?;
+    let entry: DataEntry = json::decode_tolerant(bytes).map_err(Damage::Malformed)?;
+    if file_name(&entry.key) == name { Ok(entry) } else { Err(Damage::Key) }
+}
+
+/// The content of a data entry's file.
+pub fn encode_data(entry: &DataEntry) -> Vec<u8> {
+    line(entry)
+}
+
+/// One of the metadata as it stands on the disk; an object, so that more can be kept of it one day.
+#[derive(Serialize, Deserialize)]
+struct Metadatum {
+    value: String,
+}
+
+/// Reads the content of [`METADATA`].
+pub fn decode_metadata(bytes: &[u8]) -> Result<BTreeMap<String, String>, Damage> {
+    present(bytes)?;
+    let kept: BTreeMap<String, Metadatum> =
+        json::decode_tolerant(bytes).map_err(Damage::Malformed)?;
+    Ok(kept.into_iter().map(|(key, kept)| (key, kept.value)).collect())
+}
+
+/// The content of [`METADATA`].
+pub fn encode_metadata(metadata: &BTreeMap<String, String>) -> Vec<u8> {
+    let kept: BTreeMap<_, _> =
+        metadata.iter().map(|(key, value)| (key, Metadatum { value: value.clone() })).collect();
+    line(&kept)
+}
+
+/// Tells content from what a power failure leaves of it.
+fn present(bytes: &[u8]) -> Result<(), Damage> {
+    if bytes.is_empty() {
+        return Err(Damage::Empty);
+    }
+    if bytes.iter().all(|byte| *byte == 0) { Err(Damage::Zeroed) } else { Ok(()) }
+}
+
+fn line<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut bytes = json::encode(value);
+    bytes.push(b'\n');
+    bytes
 }
 
 impl fmt::Display for Damage {
@@ -113,8 +178,22 @@ impl fmt::Display for Damage {
 }
 
 /// The name of the file for a key, whatever the key holds: what is not a lower-case letter, a digit, a hyphen, an
-/// underscore or a dot that is not the first character is written as `%` and two hexadecimal digits.
+/// underscore or a dot that is not the first character is written as `%` and two hexadecimal digits. Where that grows
+/// too long, the digest of the key stands in its place, and the key is found in the file.
 pub fn file_name(key: &str) -> String {
+    let spelled = spelled(key);
+    if spelled.len() <= NAME_MAX {
+        return spelled;
+    }
+    let mut name = String::from(DIGEST);
+    for byte in Sha256::digest(key) {
+        name.push_str(&format!("{byte:02x}"));
+    }
+    name.push_str(ENDING);
+    name
+}
+
+fn spelled(key: &str) -> String {
     let mut name = String::with_capacity(key.len() + ENDING.len());
     for (at, byte) in key.bytes().enumerate() {
         match byte {
@@ -127,8 +206,19 @@ pub fn file_name(key: &str) -> String {
     name
 }
 
-/// The key of a file's name; `None` for a name that [`file_name`] does not give.
+/// The key that a file's name spells; `None` for one that does not, or that [`file_name`] does not give.
 pub fn file_key(name: &str) -> Option<String> {
     let key = percent_decode(name.strip_suffix(ENDING)?)?;
     (file_name(&key) == name).then_some(key)
+}
+
+/// The name that a damaged file is given, under which nobody looks for it; `None` where it would be too long.
+pub fn damaged_name(name: &str, time: Timestamp) -> Option<String> {
+    let aside = format!("{name}{DAMAGED}{time}");
+    (aside.len() <= DISK_NAME_MAX).then_some(aside)
+}
+
+/// Whether [`damaged_name`] gave this name. A key may hold the same text, but the name of its file ends otherwise.
+pub fn is_damaged_name(name: &str) -> bool {
+    name.contains(DAMAGED) && !name.ends_with(ENDING)
 }

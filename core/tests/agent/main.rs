@@ -2,6 +2,7 @@
 
 mod admission;
 mod alone;
+mod archive;
 mod bench;
 mod counter;
 mod device;

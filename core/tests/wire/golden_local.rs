@@ -7,7 +7,7 @@ use meshward_core::{
         identity::{
             Corrupt, Files, Flaw, Found, Identity, IdentityFile, KeyFile, TokenDigest, Unusable,
         },
-        kept::{Damage, KeptReport, file_key, file_name},
+        kept::{self, Damage, KeptReport, damaged_name, file_key, file_name, is_damaged_name},
         local::{
             DataEntry, DataSummary, KeySummary, LocalError, Metadatum, PULLED_CONTENT_TYPE, Queues,
             ReportEntry, StateSummary, Status,
@@ -277,6 +277,69 @@ fn kept_report() {
             assert!(matches!(cut, Err(Damage::Malformed(_))), "{name} cut at {end}: {cut:?}");
         }
     }
+}
+
+#[test]
+fn kept_data_and_metadata() {
+    let entry = DataEntry {
+        key: "app/config".into(),
+        content_type: PULLED_CONTENT_TYPE.into(),
+        payload: raw(r#""a \"b\" <c>""#),
+        version: 7,
+        updated_at: at("2026-01-15T10:30:00.25Z"),
+    };
+    let text = format!("{}\n", golden("kept_data.entry"));
+    assert_eq!(String::from_utf8_lossy(&kept::encode_data(&entry)), text);
+    let name = "app%2fconfig.json";
+    assert_eq!(kept::decode_data(name, text.as_bytes()), Ok(entry.clone()));
+    assert_eq!(kept::decode_data("app.json", text.as_bytes()), Err(Damage::Key));
+    let later = text.replacen('{', "{\"member of a later version\":[1],", 1);
+    assert_eq!(kept::decode_data(name, later.as_bytes()), Ok(entry));
+    let metadata =
+        [("region", "eu \u{e9}"), ("", "")].map(|(key, value)| (key.into(), value.into())).into();
+    let all = format!("{}\n", golden("kept_metadata.full"));
+    assert_eq!(String::from_utf8_lossy(&kept::encode_metadata(&metadata)), all);
+    assert_eq!(kept::decode_metadata(all.as_bytes()), Ok(metadata.clone()));
+    let later = all.replacen("\"value\"", "\"member of a later version\":[1],\"value\"", 1);
+    assert_eq!(kept::decode_metadata(later.as_bytes()), Ok(metadata));
+    for lost in ["", "\0\0\0"] {
+        let damage = if lost.is_empty() { Damage::Empty } else { Damage::Zeroed };
+        assert_eq!(kept::decode_data(name, lost.as_bytes()), Err(damage.clone()));
+        assert_eq!(kept::decode_metadata(lost.as_bytes()), Err(damage));
+    }
+    for end in 1..text.trim_end().len() {
+        let cut = kept::decode_data(name, &text.as_bytes()[..end]);
+        assert!(matches!(cut, Err(Damage::Malformed(_))), "cut at {end}: {cut:?}");
+    }
+    for end in 1..all.trim_end().len() {
+        let cut = kept::decode_metadata(&all.as_bytes()[..end]);
+        assert!(matches!(cut, Err(Damage::Malformed(_))), "cut at {end}: {cut:?}");
+    }
+}
+
+#[test]
+fn the_file_of_a_long_key_is_named_by_its_digest() {
+    let longest = "a".repeat(195);
+    assert_eq!(file_name(&longest), format!("{longest}.json"));
+    let long = "a".repeat(196);
+    let name = file_name(&long);
+    let digest = "96b864ee9e10a31f8425084ed115df8951bb8d1303cb13f43c0a600eb03643b0";
+    assert_eq!(name, format!("%-{digest}.json"));
+    assert_eq!(file_key(&name), None, "only the file tells its key");
+    assert_ne!(name, file_name(&"a".repeat(197)));
+    assert_ne!(name, file_name(&name), "no key spells the name of another");
+}
+
+#[test]
+fn a_damaged_file_is_told_from_the_file_of_a_key_by_the_end_of_its_name() {
+    let time = at("2026-01-15T10:30:00Z");
+    let aside = damaged_name("a.json", time).expect("a short name");
+    assert_eq!(aside, "a.json.damaged-2026-01-15T10:30:00Z");
+    assert!(is_damaged_name(&aside));
+    assert!(!is_damaged_name(&file_name("a.json.damaged-1")));
+    let room = 255 - (aside.len() - "a.json".len());
+    assert!(damaged_name(&"n".repeat(room), time).is_some());
+    assert_eq!(damaged_name(&"n".repeat(room + 1), time), None);
 }
 
 #[test]

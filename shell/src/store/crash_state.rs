@@ -15,7 +15,7 @@ use meshward_core::{
 
 use super::{
     shadow::{Fate, Shadow},
-    shelf::Shelf,
+    shelf::{Most, Shelf},
 };
 
 const NO_SPACE: i32 = 28;
@@ -71,7 +71,7 @@ fn open(disk: &Shadow) -> Shelf<Shadow> {
 
 /// What a start on this disk has in its table.
 fn started(shelf: &mut Shelf<Shadow>) -> Reports {
-    let files = shelf.load().expect("a disk without a fate refuses nothing").expect("few files");
+    let files = shelf.load(Most::REPORTS).expect("a disk without a fate refuses nothing").files;
     let folder = Folder::Report;
     let found = |(name, content)| FoundFile { file: StateFile { folder, name }, content };
     let loaded = Input::Loaded(files.into_iter().map(found).collect());

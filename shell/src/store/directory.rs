@@ -190,7 +190,7 @@ impl Disk for Directory {
         Ok(retry_on_intr(|| rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()))?)
     }
 
-    fn read(&mut self, name: &str) -> io::Result<Found> {
+    fn read_within(&mut self, name: &str, most: usize) -> io::Result<Found> {
         let fd = match self.open_at(name, OFlags::RDONLY) {
             Ok(fd) => fd,
             Err(error) => {
@@ -206,11 +206,15 @@ impl Disk for Directory {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Ok(Found::Foreign("not a regular file"));
         }
-        // Reserved beforehand, so that no copy of a secret is left behind by growing.
-        let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_MAX + 1));
-        File::from(fd).take(FILE_MAX as u64 + 1).read_to_end(&mut bytes)?;
-        Ok(match bytes.len() > FILE_MAX {
-            true => Found::Foreign("larger than 64 KiB"),
+        // Reserved beforehand, so that no copy of a secret is left behind by growing; a larger file is read no further
+        // than it takes to tell, and where much may be read no more is reserved than there is.
+        let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
+        let room = if most == FILE_MAX { most } else { size.min(most) };
+        let mut bytes = Zeroizing::new(Vec::with_capacity(room + 1));
+        File::from(fd).take(room as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(match bytes.len() > room {
+            true if most == FILE_MAX => Found::Foreign("larger than 64 KiB"),
+            true => Found::Foreign("larger than what is read of it"),
             false => Found::Bytes(bytes),
         })
     }

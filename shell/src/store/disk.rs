@@ -5,13 +5,13 @@ use std::io;
 
 use zeroize::Zeroizing;
 
-/// The largest file that is read; an identity file is a few hundred bytes.
+/// The largest file that is read where nothing else is said; an identity file is a few hundred bytes.
 pub(super) const FILE_MAX: usize = 64 * 1024;
 
 /// What stands under a name.
 pub(super) enum Found {
     Missing,
-    /// Not a regular file of at most [`FILE_MAX`] bytes; the text tells what it is.
+    /// Not a regular file of at most so many bytes; the text tells what it is.
     Foreign(&'static str),
     Bytes(Zeroizing<Vec<u8>>),
 }
@@ -29,7 +29,12 @@ pub(super) trait Disk {
     /// Puts a file in the place of another.
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
     fn unlink(&mut self, name: &str) -> io::Result<()>;
-    fn read(&mut self, name: &str) -> io::Result<Found>;
+    /// Reads a file of at most `most` bytes.
+    fn read_within(&mut self, name: &str, most: usize) -> io::Result<Found>;
+    /// Reads a file of at most [`FILE_MAX`] bytes.
+    fn read(&mut self, name: &str) -> io::Result<Found> {
+        self.read_within(name, FILE_MAX)
+    }
     fn names(&mut self) -> io::Result<Vec<String>>;
     /// Makes the names in the directory durable.
     fn sync(&mut self) -> io::Result<()>;

@@ -15,6 +15,8 @@ mod writer;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod crash_archive;
+#[cfg(test)]
 mod crash_refused;
 #[cfg(test)]
 mod crash_rotation;
@@ -29,8 +31,11 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{Folder, FoundFile, Memory, Order, StateFile, Stored, TokenFile},
-    wire::identity::TokenDigest,
+    agent::{Finding, Folder, FoundFile, Memory, Order, StateFile, Stored, TokenFile},
+    wire::{
+        identity::TokenDigest,
+        kept::{METADATA, PULLED_FILE_MAX},
+    },
 };
 
 pub use self::error::StoreError;
@@ -38,7 +43,7 @@ pub(crate) use self::writer::{Ended, State, Writer};
 use self::{
     directory::Directory,
     disk::Disk,
-    shelf::{FILES_MAX, Shelf},
+    shelf::{FILES_MAX, Most, Shelf},
     vault::{Fault, Vault},
 };
 use crate::{chance, tokens};
@@ -84,8 +89,9 @@ impl Store {
     /// Reads what the directory holds.
     pub fn remember(&mut self) -> Result<Memory, StoreError> {
         let memory = self.vault.remember().map_err(|fault| unreadable(&self.path, fault))?;
-        let state = self.state.as_mut().map(load).transpose()?.unwrap_or_default();
-        Ok(Memory { state, ..memory })
+        let (state, crowded) = self.state.as_mut().map(load).transpose()?.unwrap_or_default();
+        let findings = memory.findings.into_iter().chain(crowded).collect();
+        Ok(Memory { state, findings, ..memory })
     }
 
     /// Carries an order out; it blocks until all is durable.
@@ -153,19 +159,38 @@ impl fmt::Debug for Store {
 
 fn open_state(directory: &mut Directory, path: PathBuf) -> Result<State, StoreError> {
     let mut state = directory.below(&path, STATE)?;
-    let folder = path.join(Folder::Report.name());
-    let reports = state.below(&folder, Folder::Report.name())?;
-    let reports = Shelf::open(reports).map_err(|fault| unreadable(&folder, fault))?;
-    Ok(State { path, reports })
+    let mut below = |folder: Folder| {
+        let path = path.join(folder.name());
+        let opened = state.below(&path, folder.name())?;
+        Shelf::open(opened).map_err(|fault| unreadable(&path, fault))
+    };
+    let (data, reports) = (below(Folder::Data)?, below(Folder::Report)?);
+    let root = Shelf::open(state).map_err(|fault| unreadable(&path, fault))?;
+    Ok(State { path, root, data, reports })
 }
 
-fn load(state: &mut State) -> Result<Vec<FoundFile>, StoreError> {
-    let folder = Folder::Report;
-    let path = state.path.join(folder.name());
-    let files = state.reports.load().map_err(|fault| unreadable(&path, fault))?;
-    let files = files.ok_or(StoreError::Crowded { path, most: FILES_MAX })?;
-    let found = |(name, content)| FoundFile { file: StateFile { folder, name }, content };
-    Ok(files.into_iter().map(found).collect())
+/// Reads what is kept below `state/`. Reports are read whole or the start fails; what was pulled comes again.
+fn load(state: &mut State) -> Result<(Vec<FoundFile>, Option<Finding>), StoreError> {
+    let (report_path, data_path) =
+        (state.path.join(Folder::Report.name()), state.path.join(Folder::Data.name()));
+    let found =
+        |folder| move |(name, content)| FoundFile { file: StateFile { folder, name }, content };
+    let reports =
+        state.reports.load(Most::REPORTS).map_err(|fault| unreadable(&report_path, fault))?;
+    if reports.is_crowded {
+        return Err(StoreError::Crowded { path: report_path, most: FILES_MAX });
+    }
+    let data = state.data.load(Most::PULLED).map_err(|fault| unreadable(&data_path, fault))?;
+    let metadata = state
+        .root
+        .load_one(METADATA, PULLED_FILE_MAX)
+        .map_err(|fault| unreadable(&state.path, fault))?;
+    let folder = data_path.display().to_string();
+    let crowded = data.is_crowded.then_some(Finding::Crowded { folder, most: FILES_MAX });
+    let metadata = metadata.map(|content| (METADATA.to_owned(), content));
+    let files = reports.files.into_iter().map(found(Folder::Report));
+    let files = files.chain(metadata.into_iter().map(found(Folder::Root)));
+    Ok((files.chain(data.files.into_iter().map(found(Folder::Data))).collect(), crowded))
 }
 
 fn unreadable(path: &Path, fault: Fault) -> StoreError {

@@ -203,11 +203,13 @@ impl Disk for Shadow {
         Ok(())
     }
 
-    fn read(&mut self, name: &str) -> io::Result<Found> {
+    fn read_within(&mut self, name: &str, most: usize) -> io::Result<Found> {
         self.begin()?;
-        Ok(self
-            .content(name)
-            .map_or(Found::Missing, |bytes| Found::Bytes(Zeroizing::new(bytes.to_vec()))))
+        Ok(match self.content(name) {
+            None => Found::Missing,
+            Some(bytes) if bytes.len() > most => Found::Foreign("too large"),
+            Some(bytes) => Found::Bytes(Zeroizing::new(bytes.to_vec())),
+        })
     }
 
     fn names(&mut self) -> io::Result<Vec<String>> {

@@ -2,15 +2,42 @@
 
 use std::{io, mem};
 
-use meshward_core::agent::{Change, Content, FoundContent};
+use meshward_core::{
+    agent::{Change, Content, FoundContent},
+    wire::kept,
+};
 
 use super::{
-    disk::{Disk, Found},
+    disk::{Disk, FILE_MAX, Found},
     vault::{Context, Fault, UNFINISHED, clear_unfinished, write_anew},
 };
 
 /// The most files of a folder that are read.
 pub(super) const FILES_MAX: usize = 16_384;
+
+/// How many bytes are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Most {
+    pub(super) of_one: usize,
+    pub(super) of_all: usize,
+}
+
+impl Most {
+    /// Of reports, which are small.
+    pub(super) const REPORTS: Self = Self { of_one: FILE_MAX, of_all: FILE_MAX * FILES_MAX };
+
+    /// Of what was pulled, of which one may be nearly all.
+    pub(super) const PULLED: Self =
+        Self { of_one: kept::PULLED_FILE_MAX, of_all: kept::PULLED_MAX };
+}
+
+/// What is in a folder.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) files: Vec<(String, FoundContent)>,
+    /// There are more than [`FILES_MAX`], which are not read.
+    pub(super) is_crowded: bool,
+}
 
 /// A folder of files that are each replaced as a whole.
 #[derive(Debug)]
@@ -30,24 +57,39 @@ impl<D: Disk> Shelf<D> {
         &mut self.disk
     }
 
-    /// Every file by its name, sorted; `None` where there are too many.
-    pub(super) fn load(&mut self) -> Result<Option<Vec<(String, FoundContent)>>, Fault> {
+    /// The files by their names, sorted, but for those that were damaged at an earlier start.
+    pub(super) fn load(&mut self, most: Most) -> Result<Loaded, Fault> {
         let mut names = self.disk.names().doing("list", ".")?;
-        names.retain(|name| !matches!(name.as_str(), "." | "..") && !name.starts_with(UNFINISHED));
-        if names.len() > FILES_MAX {
-            return Ok(None);
-        }
+        names.retain(|name| {
+            !matches!(name.as_str(), "." | "..")
+                && !name.starts_with(UNFINISHED)
+                && !kept::is_damaged_name(name)
+        });
         names.sort_unstable();
-        let mut files = Vec::new();
+        let is_crowded = names.len() > FILES_MAX;
+        names.truncate(FILES_MAX);
+        let (mut files, mut left) = (Vec::new(), most.of_all);
         for name in names {
-            let content = match self.disk.read(&name).doing("read", &name)? {
-                Found::Missing => continue,
-                Found::Foreign(kind) => FoundContent::Foreign(kind.to_owned()),
-                Found::Bytes(bytes) => FoundContent::Bytes(Content(bytes.to_vec())),
-            };
+            let Some(content) = self.load_one(&name, most.of_one.min(left))? else { continue };
+            if let FoundContent::Bytes(Content(bytes)) = &content {
+                left -= bytes.len();
+            }
             files.push((name, content));
         }
-        Ok(Some(files))
+        Ok(Loaded { files, is_crowded })
+    }
+
+    /// One file of those that are there; `None` where it is missing.
+    pub(super) fn load_one(
+        &mut self,
+        name: &str,
+        most: usize,
+    ) -> Result<Option<FoundContent>, Fault> {
+        Ok(match self.disk.read_within(name, most).doing("read", name)? {
+            Found::Missing => None,
+            Found::Foreign(kind) => Some(FoundContent::Foreign(kind.to_owned())),
+            Found::Bytes(bytes) => Some(FoundContent::Bytes(Content(bytes.to_vec()))),
+        })
     }
 
     /// Carries out changes of different files. Each is durable, or refused, when this returns; none waits for a
@@ -110,4 +152,36 @@ impl<D: Disk> Shelf<D> {
 
 fn unfinished(name: &str) -> String {
     format!("{UNFINISHED}{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use meshward_core::agent::{Content, FoundContent};
+
+    use super::{super::shadow::Shadow, Most, Shelf};
+
+    #[test]
+    fn of_a_folder_so_much_is_read_and_what_is_beyond_is_told() {
+        let mut disk = Shadow::default();
+        for (name, content) in [
+            ("a.json", "0123456789"),
+            ("a.json.damaged-2027-01-15T08:00:00Z", "0123456789"),
+            ("b.json", "01234567890"),
+            ("c.json", "012345"),
+            ("d.json", "01234"),
+        ] {
+            disk.plant(name, content.as_bytes());
+        }
+        let loaded = Shelf::open(disk).unwrap().load(Most { of_one: 10, of_all: 15 }).unwrap();
+        let read = |text: &str| FoundContent::Bytes(Content(text.into()));
+        let beyond = FoundContent::Foreign("too large".to_owned());
+        let expected = [
+            ("a.json", read("0123456789")),
+            ("b.json", beyond.clone()),
+            ("c.json", beyond),
+            ("d.json", read("01234")),
+        ];
+        assert_eq!(loaded.files, expected.map(|(name, content)| (name.to_owned(), content)));
+        assert!(!loaded.is_crowded);
+    }
 }

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use meshward_core::agent::{Change, Input, StateFile};
+use meshward_core::agent::{Change, Folder, Input, StateFile};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{directory::Directory, shelf::Shelf, vault::Fault};
@@ -21,13 +21,18 @@ const QUEUE_MAX: usize = 1024;
 /// How many changes become durable together.
 const GROUP_MAX: usize = 64;
 
+/// In the sequence in which a group is carried out: somebody waits for a report.
+const FOLDERS: [Folder; 3] = [Folder::Report, Folder::Root, Folder::Data];
+
 /// One change, as it was ordered.
 type Ordered = (StateFile, Change);
 
-/// The folder that reports are kept in, and where it is.
+/// The folders below `state/`, and where that is.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(super) path: PathBuf,
+    pub(super) root: Shelf<Directory>,
+    pub(super) data: Shelf<Directory>,
     pub(super) reports: Shelf<Directory>,
 }
 
@@ -81,13 +86,21 @@ fn work(mut state: State, orders: &Receiver<Ordered>, facts: &mpsc::Sender<Input
     while let Some(first) = next.take().or_else(|| orders.recv().ok()) {
         let group;
         (group, next) = gather(first, orders);
-        let changes: Vec<_> =
-            group.iter().map(|(file, change)| (file.name.clone(), change.clone())).collect();
-        let outcomes = state.reports.carry_out(&changes);
-        for ((file, _), outcome) in group.into_iter().zip(outcomes) {
-            let outcome = outcome.map_err(|fault| state.reason(&file, &fault));
-            // A closed inbox means that the agent has ended and wants no answer.
-            let _ = facts.blocking_send(Input::Kept { file, outcome });
+        for folder in FOLDERS {
+            let (files, changes): (Vec<_>, Vec<_>) = group
+                .iter()
+                .filter(|(file, _)| file.folder == folder)
+                .map(|(file, change)| (file, (file.name.clone(), change.clone())))
+                .unzip();
+            if changes.is_empty() {
+                continue;
+            }
+            let outcomes = state.shelf(folder).carry_out(&changes);
+            for (file, outcome) in files.into_iter().zip(outcomes) {
+                let outcome = outcome.map_err(|fault| state.reason(file, &fault));
+                // A closed inbox means that the agent has ended and wants no answer.
+                let _ = facts.blocking_send(Input::Kept { file: file.clone(), outcome });
+            }
         }
     }
 }
@@ -108,6 +121,14 @@ fn gather(first: Ordered, orders: &Receiver<Ordered>) -> (Vec<Ordered>, Option<O
 }
 
 impl State {
+    pub(super) const fn shelf(&mut self, folder: Folder) -> &mut Shelf<Directory> {
+        match folder {
+            Folder::Root => &mut self.root,
+            Folder::Data => &mut self.data,
+            Folder::Report => &mut self.reports,
+        }
+    }
+
     fn reason(&self, file: &StateFile, fault: &Fault) -> String {
         let path = self.path.join(file.folder.name()).join(&fault.name);
         format!("cannot {} {}: {}", fault.doing, path.display(), fault.source)

@@ -14,6 +14,7 @@ mod faults;
 mod faults_reports;
 #[cfg(feature = "fault-tests")]
 mod faults_rotation;
+mod kept;
 mod local;
 mod metadata;
 mod node;

@@ -3,6 +3,7 @@
 //!
 //! A fault that voids a promise is named where the promise is checked and not filtered out of the scripts.
 
+mod archive;
 mod executions;
 mod keys;
 mod presence;
@@ -12,6 +13,7 @@ mod witness;
 use meshward_core::{agent::Exit, ids::ExecutionId, time::Mono, wire::timestamp::Timestamp};
 
 use crate::{disk::Disk, net::Caller, node::Node, route::Said, script::Token};
+use archive::Archive;
 use executions::Executions;
 use keys::Keys;
 use presence::Presence;
@@ -22,6 +24,7 @@ pub use witness::{Beginning, Rest, Sending, Serving, Violation};
 #[derive(Clone, Debug)]
 pub struct Checks {
     found: Found,
+    archive: Archive,
     executions: Executions,
     keys: Keys,
     presence: Presence,
@@ -33,6 +36,7 @@ impl Checks {
     pub fn of(nodes: usize) -> Self {
         Self {
             found: Found::default(),
+            archive: Archive::of(nodes),
             executions: Executions::of(nodes),
             keys: Keys::of(nodes),
             presence: Presence::of(nodes),
@@ -129,6 +133,7 @@ impl Checks {
     pub fn stand(&mut self, nodes: &[Node], now: Mono) -> Result<(), Violation> {
         self.keys.stand(nodes, now, &mut self.found);
         self.reports.stand(nodes, &mut self.found);
+        self.archive.stand(nodes, &mut self.found);
         self.found.take()
     }
 
@@ -138,6 +143,7 @@ impl Checks {
         self.executions.rested(rest, &mut self.found);
         self.presence.rested(rest, &mut self.found);
         self.reports.rested(rest, &mut self.found);
+        self.archive.rested(rest, &mut self.found);
         self.found.take()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use meshward_core::{
-    agent::StateFile,
+    agent::{Folder, StateFile},
     wire::{
         grammar::ReportKey,
         kept::{self, KeptReport},
@@ -140,7 +140,7 @@ impl Reports {
                 (queues.reports_unsynced, queues.reports_writing) == (0, 0)
             });
             found.unless(delivered, "no report is left to deliver in the end");
-            for file in node.disk.state.keys() {
+            for file in node.disk.state.keys().filter(|file| file.folder == Folder::Report) {
                 let Some(key) = kept::file_key(&file.name) else { continue };
                 self.both_ends_hold_the_same(&key, &on_disk(&node.disk, &key), found);
             }
@@ -160,8 +160,8 @@ impl Reports {
 }
 
 fn on_disk(disk: &Disk, key: &str) -> Value {
-    let name = kept::file_name(key);
-    let (_, bytes) = disk.state.iter().find(|(file, _)| file.name == name)?;
+    let file = StateFile { folder: Folder::Report, name: kept::file_name(key) };
+    let bytes = disk.state.get(&file)?;
     match KeptReport::decode(&ReportKey::parse(key).ok()?, bytes) {
         Ok(KeptReport::Entry { entry, .. }) => Some(entry.payload.text().to_owned()),
         Ok(KeptReport::Deleted(_)) | Err(_) => None,

@@ -12,6 +12,8 @@ pub enum Finding {
     /// The note that names a refused identity's folder names none, and an identity is in place; the note was removed,
     /// or why it was not.
     NeedlessNote { name: &'static str, reason: String, removed: Result<(), String> },
+    /// A folder of what was pulled holds more files than are read.
+    Crowded { folder: String, most: usize },
 }
 
 impl Finding {
@@ -27,6 +29,9 @@ impl Finding {
             )),
             Self::NeedlessNote { name, reason, removed: Err(cause) } => Notice::warn(format!(
                 "{name} is of no use ({reason}) and cannot be removed: {cause}; remove it by hand"
+            )),
+            Self::Crowded { folder, most } => Notice::warn(format!(
+                "{folder} holds more than {most} files, and no more are read: move away what is not the agent's"
             )),
         }
     }

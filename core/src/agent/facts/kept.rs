@@ -6,13 +6,18 @@ use core::fmt;
 /// A folder below `state/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Folder {
+    /// `state/` itself.
+    Root,
+    Data,
     Report,
 }
 
 impl Folder {
-    /// Its name within `state/`.
+    /// Its name within `state/`; empty for that itself.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Root => "",
+            Self::Data => "data",
             Self::Report => "report",
         }
     }
@@ -27,7 +32,12 @@ pub struct StateFile {
 
 impl fmt::Display for StateFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "state/{}/{}", self.folder.name(), self.name)
+        match self.folder {
+            Folder::Root => write!(f, "state/{}", self.name),
+            folder @ (Folder::Data | Folder::Report) => {
+                write!(f, "state/{}/{}", folder.name(), self.name)
+            }
+        }
     }
 }
 

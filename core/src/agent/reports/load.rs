@@ -16,16 +16,10 @@ use crate::{
     },
 };
 
-/// What stands in the name of a file that was damaged.
-const DAMAGED: &str = ".damaged-";
-
-/// The longest name that a file can have, in bytes; the file of a report's key is far below it.
-const NAME_MAX: usize = 255;
-
 impl Reports {
     pub(super) fn loaded(&mut self, now: Now, files: Vec<FoundFile>, effects: &mut Vec<Effect>) {
         for FoundFile { file, content } in files {
-            if file.folder != Folder::Report || file.name.contains(DAMAGED) {
+            if file.folder != Folder::Report || kept::is_damaged_name(&file.name) {
                 continue;
             }
             let key = kept::file_key(&file.name).and_then(|key| ReportKey::parse(&key).ok());
@@ -59,13 +53,12 @@ impl Reports {
         effects: &mut Vec<Effect>,
     ) {
         let time = Timestamp::from(now.wall.second());
-        let name = format!("{}{DAMAGED}{time}", file.name);
-        if name.len() > NAME_MAX {
+        let Some(name) = kept::damaged_name(&file.name, time) else {
             let text = format!(
                 "{file} holds no report, {reason}; its name is too long for it to be renamed, so it stays: move it away"
             );
             return effects.push(Effect::Tell(Notice::error(text)));
-        }
+        };
         effects.push(Effect::Tell(Notice::error(format!(
             "{file} holds no report, {reason}; it is kept beside as {name}, and the start goes on"
         ))));

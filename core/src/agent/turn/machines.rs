@@ -10,7 +10,7 @@ use core::mem;
 use super::Turn;
 use crate::{
     agent::{
-        device, execution,
+        archive, device, execution,
         facts::{Effect, Exit, Order, Purpose, StagedFile},
         heartbeat,
         life::{Life, Question},
@@ -146,6 +146,7 @@ impl Turn<'_> {
         self.agent.network = Network::pulled(snapshot.peers, policy);
         self.agent.view = mem::take(&mut self.agent.view).refreshed(self.now, snapshot.state);
         self.tell_changes(before);
+        self.archive(archive::Input::Pulled);
     }
 
     pub(super) fn rotation(&mut self, input: rotation::Input) {

@@ -1,6 +1,7 @@
 //! One step of the agent, while it is being taken: each machine moves in its turn, and what it orders is passed on.
 
 mod answers;
+mod keeping;
 mod local;
 mod machines;
 mod rejoin;
@@ -13,7 +14,7 @@ use core::{mem, time::Duration};
 
 use super::{
     Agent, DRAIN_MAX, Effect, Exit, Input, Life, Memory, Question, Settings, device, execution,
-    heartbeat, post, pull, readiness::Readiness, register, reports, rotation, secrets, sync, watch,
+    heartbeat, post, pull, readiness::Readiness, register, rotation, secrets, sync, watch,
 };
 use crate::{
     step::Step,
@@ -41,7 +42,7 @@ impl<'s> Turn<'s> {
             Input::Restarted(memory) => self.restarted(memory),
             Input::Gathered(gathered) => self.registration(register::Input::Gathered(gathered)),
             Input::Stored(stored) => self.stored(stored),
-            Input::Kept { file, outcome } => self.reports(reports::Input::Kept { file, outcome }),
+            Input::Kept { file, outcome } => self.kept(file, outcome),
             Input::Answered { call, answer, jitter } => self.answered(call, answer, jitter),
             Input::Finished { execution, ending } => self.finished(execution, ending),
             Input::Installed { key, outcome } => self.installed(key, outcome),
@@ -68,7 +69,8 @@ impl<'s> Turn<'s> {
                 let undecided = !self.agent.dispatch.is_idle()
                     || self.agent.registration.is_undecided()
                     || self.agent.rotation.is_committing()
-                    || self.agent.reports.writing() > 0;
+                    || self.agent.reports.writing() > 0
+                    || !self.agent.archive.is_idle();
                 !undecided || until <= self.now.mono
             }
             Life::Working | Life::Over => false,
@@ -79,7 +81,7 @@ impl<'s> Turn<'s> {
         self.agent.staged = memory.staged;
         let told = mem::take(&mut memory.findings);
         self.effects.extend(told.iter().map(|finding| Effect::Tell(finding.notice())));
-        self.reports(reports::Input::Loaded(mem::take(&mut memory.state)));
+        self.found(mem::take(&mut memory.state));
         self.registration(register::Input::Restarted(memory));
     }
 
