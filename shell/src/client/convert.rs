@@ -1,7 +1,5 @@
 //! Between the core's plain data and reqwest's types, and failures in words.
 
-use std::net::IpAddr;
-
 use meshward_core::{agent::Failure, wire::http::Headers};
 use reqwest::{
     Url,
@@ -31,16 +29,6 @@ pub(super) fn base(text: &str) -> Result<Url, ClientError> {
         Some((_, part)) => Err(ClientError::UrlPart(part)),
         None => Ok(url),
     }
-}
-
-/// Whether what is sent there can be read on the way.
-pub(super) fn goes_in_clear(base: &Url) -> bool {
-    let host = base.host_str().unwrap_or_default();
-    let is_here = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-        Ok(address) => address.is_loopback(),
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
-    };
-    base.scheme() == "http" && !is_here
 }
 
 pub(super) fn sent(headers: &Headers) -> Option<HeaderMap> {
@@ -101,7 +89,7 @@ fn is_no_http(error: &reqwest::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{base, goes_in_clear, sent};
+    use super::{base, sent};
     use crate::client::ClientError;
     use meshward_core::wire::http::Headers;
 
@@ -118,24 +106,6 @@ mod tests {
             let told = base(text).unwrap_err();
             assert!(matches!(told, ClientError::UrlPart(_)), "{text}");
             assert!(!told.to_string().contains("canary"));
-        }
-    }
-
-    #[test]
-    fn plain_http_to_another_host_goes_in_clear() {
-        let clear = |url| goes_in_clear(&base(url).unwrap());
-        for url in ["http://plane.example", "http://192.0.2.1:80", "http://[2001:db8::1]/x"] {
-            assert!(clear(url), "{url}");
-        }
-        let hidden = [
-            "https://plane.example",
-            "http://127.0.0.2:8080",
-            "http://[::1]:1",
-            "http://localhost/x",
-            "http://a.localhost",
-        ];
-        for url in hidden {
-            assert!(!clear(url), "{url}");
         }
     }
 

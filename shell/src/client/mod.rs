@@ -16,7 +16,7 @@ use reqwest::Url;
 use thiserror::Error;
 
 pub(crate) use bare::{bare, told};
-use convert::{base, failed, goes_in_clear, received, sent};
+use convert::{base, failed, received, sent};
 
 /// How the control plane is reached.
 #[derive(Clone, Debug)]

@@ -48,7 +48,7 @@ pub(super) struct Shelf<D> {
 impl<D: Disk> Shelf<D> {
     /// Takes a folder over from an earlier process.
     pub(super) fn open(mut disk: D) -> Result<Self, Fault> {
-        clear_unfinished(&mut disk)?;
+        let _told = clear_unfinished(&mut disk)?;
         Ok(Self { disk })
     }
 

@@ -28,8 +28,8 @@ pub(super) const STAGED_KEY: &str = "rotation_pending_key";
 pub(super) const SHELVED_KEY: &str = "rotation_discarded_key";
 
 /// The files that are moved aside, the record first.
-pub(super) const FILES: [&str; 5] =
-    [IDENTITY, PRIVATE_KEY, NODE_SECRET_KEY, SIGNING_PUBLIC_KEY, STAGED_KEY];
+pub(super) const FILES: [&str; 6] =
+    [IDENTITY, PRIVATE_KEY, NODE_SECRET_KEY, SIGNING_PUBLIC_KEY, STAGED_KEY, SHELVED_KEY];
 
 /// What the name of a half-written file begins with.
 pub(super) const UNFINISHED: &str = ".tmp-";
@@ -45,6 +45,12 @@ pub(super) struct Fault {
     pub(super) name: String,
     #[source]
     pub(super) source: io::Error,
+}
+
+impl Fault {
+    fn is_of_a_folder(&self) -> bool {
+        self.source.kind() == io::ErrorKind::IsADirectory
+    }
 }
 
 /// Names the operation that failed.
@@ -74,7 +80,11 @@ pub(super) struct Vault<D> {
 impl<D: Disk> Vault<D> {
     /// Takes a directory over: what an earlier process left half-written goes, what it left un-synced is made durable.
     pub(super) fn open(mut disk: D) -> Result<Self, Fault> {
-        clear_unfinished(&mut disk)?;
+        let left = clear_unfinished(&mut disk)?;
+        // Nothing can be written there, which must come out before a token is spent.
+        if let Some(folder) = left.into_iter().find(Fault::is_of_a_folder) {
+            return Err(folder);
+        }
         let mut vault = Self { disk, findings: Vec::new() };
         let found = vault.restore()?;
         vault.findings.extend(found);
@@ -280,7 +290,11 @@ impl<D: Disk> Vault<D> {
             {
                 warn!("cannot remove the half-written file {unfinished}: {error}");
             }
-            return Err(Fault { name: name.to_owned(), ..fault });
+            // Of a folder that stands in the way the operator has to know where.
+            return Err(match fault.is_of_a_folder() {
+                true => fault,
+                false => Fault { name: name.to_owned(), ..fault },
+            });
         }
         self.disk.sync().doing("sync", ".")
     }
@@ -326,14 +340,17 @@ pub(super) fn write_anew<D: Disk>(disk: &mut D, name: &str, bytes: &[u8]) -> Res
     disk.sync_file(&mut file).doing("write", name)
 }
 
-/// Removes what earlier processes left half-written.
-pub(super) fn clear_unfinished<D: Disk>(disk: &mut D) -> Result<(), Fault> {
+/// Removes what earlier processes left half-written; what cannot be removed is told and given back.
+pub(super) fn clear_unfinished<D: Disk>(disk: &mut D) -> Result<Vec<Fault>, Fault> {
+    let mut left = Vec::new();
     for name in disk.names().doing("list", ".")? {
         if name.starts_with(UNFINISHED)
-            && let Err(error) = disk.unlink(&name)
+            && let Err(fault) = disk.unlink(&name).doing("remove", &name)
         {
-            warn!("cannot remove the half-written file {name}: {error}");
+            warn!("cannot remove the half-written file {name}: {}", fault.source);
+            left.push(fault);
         }
     }
-    disk.sync().doing("sync", ".")
+    disk.sync().doing("sync", ".")?;
+    Ok(left)
 }

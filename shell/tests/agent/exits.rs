@@ -222,3 +222,17 @@ async fn a_log_that_nobody_takes_neither_ends_nor_stalls_the_agent() {
         assert_eq!(agent.ended(), Some(0));
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_folder_where_a_file_is_to_be_written_ends_the_start_before_a_token_is_spent() {
+    let plane = fixture().await;
+    for name in ["identity.json", "node_secret_key", "signing_public_key", "private_key"] {
+        let node = Node::new(&plane.url(), "");
+        let place = node.path("data").join(format!(".tmp-{name}"));
+        fs::create_dir_all(&place).unwrap();
+        fs::set_permissions(node.path("data"), fs::Permissions::from_mode(0o700)).unwrap();
+        let words = ["cannot remove", &format!(".tmp-{name}"), "directory"];
+        refused(&node, &["register"], 1, &words);
+    }
+    assert_eq!(counter(&plane, "registration_count"), 0);
+}
