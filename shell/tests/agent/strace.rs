@@ -21,9 +21,9 @@ impl Point {
         self.fate.starts_with("signal")
     }
 
-    /// A sync that a signal ends is called again; no other call is ended by one.
+    /// A sync or a rename that a signal ends is called again.
     pub(crate) fn is_repeated(self) -> bool {
-        self.call == "fsync" && self.fate == "error=EINTR"
+        matches!(self.call, "fsync" | "renameat") && self.fate == "error=EINTR"
     }
 }
 
