@@ -112,7 +112,13 @@ fn an_identity_on_disk_is_armed_without_a_registration() {
     let (bench, effects) = Bench::armed(StagedFile::Missing);
     let paths: Vec<_> = sent(&effects).into_iter().map(|(_, request)| request.path).collect();
     assert_eq!(paths, [format!("/v1/nodes/{NODE}/heartbeat"), format!("/v1/nodes/{NODE}/state")]);
-    assert_eq!(effects.len(), 2 + kept(&effects));
+    let told = effects.iter().filter_map(|effect| {
+        let Effect::Tell(notice) = effect else { return None };
+        Some(notice.text.as_str())
+    });
+    let loaded = format!("identity loaded: node {NODE}, mesh address 10.0.0.7");
+    assert_eq!(told.collect::<Vec<_>>(), [loaded]);
+    assert_eq!(effects.len(), 3 + kept(&effects));
     assert!(bench.agent.readiness().is_ready());
 }
 
