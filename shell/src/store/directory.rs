@@ -15,6 +15,7 @@ use rustix::{
     fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat},
     io::{Errno, retry_on_intr},
 };
+use tracing::warn;
 use zeroize::Zeroizing;
 
 use super::{
@@ -149,7 +150,7 @@ fn lock(path: &Path, directory: &OwnedFd) -> Result<File, StoreError> {
         Err(error) => return Err(failed(error.into())),
     }
     if let Err(error) = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id())) {
-        tracing::warn!("cannot write the process id into {}: {error}", path.join(LOCK).display());
+        warn!("cannot write the process id into {}: {error}", path.join(LOCK).display());
     }
     Ok(file)
 }
@@ -220,9 +221,18 @@ impl Disk for Directory {
     }
 
     fn names(&mut self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
+        let (mut names, mut others) = (Vec::new(), 0_usize);
         for entry in Dir::read_from(&self.fd)? {
-            names.extend(entry?.file_name().to_str().ok().map(str::to_owned));
+            match entry?.file_name().to_str() {
+                Ok(name) => names.push(name.to_owned()),
+                Err(_) => others += 1,
+            }
+        }
+        if others > 0 {
+            let folder = self.name.as_deref().unwrap_or(".");
+            warn!(
+                "{folder} holds {others} names that are not UTF-8, which are none of the agent's: move them away"
+            );
         }
         Ok(names)
     }

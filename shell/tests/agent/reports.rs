@@ -1,9 +1,10 @@
 //! Reports of the running agent: answered when they are on the disk, delivered whatever happens to the process.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{Read as _, Write as _},
-    os::unix::net::UnixStream,
+    os::unix::{ffi::OsStrExt as _, net::UnixStream},
 };
 
 use meshward_fixture::Running;
@@ -136,6 +137,7 @@ async fn a_damaged_file_is_told_and_moved_aside_and_the_others_are_served() {
     fs::write(file("b"), &whole[..whole.len() / 2]).unwrap();
     fs::write(file("c"), vec![0; whole.len()]).unwrap();
     fs::write(node.data("state/report/.tmp-d.json"), "half").unwrap();
+    fs::write(node.data("state/report").join(OsStr::from_bytes(b"\xff.json")), "foreign").unwrap();
     let _again = node.start();
     open(&node).await;
     assert_eq!(ask(&node, "GET", "/v1/state/report/d", "", "").unwrap().0, 200);
@@ -149,9 +151,10 @@ async fn a_damaged_file_is_told_and_moved_aside_and_the_others_are_served() {
     }
     assert_eq!(put(&node, "a", "2").unwrap().0, 200, "the key can be written again");
     let names = fs::read_dir(node.data("state/report")).unwrap();
-    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let aside = names.filter(|name| name.contains(".damaged-")).count();
+    let names = names.map(|entry| entry.unwrap().file_name());
+    let aside = names.filter(|name| name.to_string_lossy().contains(".damaged-")).count();
     assert_eq!(aside, 3, "nothing is lost");
+    assert!(log.contains("report holds 1 names that are not UTF-8"), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
