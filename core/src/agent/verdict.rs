@@ -94,33 +94,28 @@ pub enum Delivery {
     Transient(String),
 }
 
-/// Reads the answer to a registration.
+/// Reads the answer to a registration; one that is too large to be read is judged by its status alone.
 pub fn register(answer: Answer, wall: Wall) -> Registered {
     let response = match answer {
+        Answer::Failed(Lost { failure: Failure::Oversized { status: 200..=299 }, .. }) => {
+            return Registered::Unusable(Unusable::Oversized);
+        }
         Answer::Failed(Lost { failure: Failure::Oversized { status }, cause }) => {
-            return unread(status, format!("{status}: the answer is {cause}"));
+            let reason = format!("{status}: the answer is {cause}");
+            return refused(status, None, Trouble { reason, retry_after: None });
         }
         Answer::Failed(lost) => {
             return Registered::Retry(Trouble { reason: format!("{lost}"), retry_after: None });
         }
         Answer::Responded(response) => response,
     };
-    let status = response.status;
-    match status {
+    match response.status {
         200..=299 => accepted(response),
-        429 => Registered::Retry(Trouble {
-            reason: told(&response),
-            retry_after: asked_wait(&response, wall),
-        }),
-        408 | 500..=599 => {
-            Registered::Retry(Trouble { reason: told(&response), retry_after: None })
+        status => {
+            let asked = if status == 429 { asked_wait(&response, wall) } else { None };
+            let trouble = Trouble { reason: told(&response), retry_after: asked };
+            refused(status, problem::read(&response).code, trouble)
         }
-        400..=499 => Registered::Stop {
-            status,
-            code: problem::read(&response).code,
-            reason: told(&response),
-        },
-        _ => Registered::Stop { status, code: None, reason: told(&response) },
     }
 }
 
@@ -133,12 +128,11 @@ fn accepted(response: Response) -> Registered {
     }
 }
 
-/// Judges an answer to a registration whose body is too large to be read by its status alone.
-fn unread(status: u16, reason: String) -> Registered {
+fn refused(status: u16, code: Option<Code>, trouble: Trouble) -> Registered {
     match status {
-        200..=299 => Registered::Unusable(Unusable::Oversized),
-        408 | 429 | 500..=599 => Registered::Retry(Trouble { reason, retry_after: None }),
-        _ => Registered::Stop { status, code: None, reason },
+        408 | 429 | 500..=599 => Registered::Retry(trouble),
+        400..=499 => Registered::Stop { status, code, reason: trouble.reason },
+        _ => Registered::Stop { status, code: None, reason: trouble.reason },
     }
 }
 
