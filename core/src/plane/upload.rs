@@ -10,20 +10,21 @@
 
 use alloc::{
     collections::BTreeMap,
-    format,
     string::{String, ToString},
     vec::Vec,
 };
 use core::fmt;
 
-use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::{
     ids::ExecutionId,
     step::Step,
     time::Now,
-    wire::http::{Body, UNREADABLE, percent_encode},
+    wire::{
+        grammar::sha256_hex,
+        http::{Body, UNREADABLE, percent_encode},
+    },
 };
 
 /// The most tokens that are kept.
@@ -215,8 +216,4 @@ impl Uploads {
 /// The bytes held once these have come too; `None` where they would be more than [`STORED_MAX`].
 pub fn with(stored: usize, more: usize) -> Option<usize> {
     stored.checked_add(more).filter(|all| *all <= STORED_MAX)
-}
-
-fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -19,10 +19,9 @@ use alloc::{
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::{
-    grammar::ReportKey,
+    grammar::{ReportKey, sha256_hex},
     http::percent_decode,
     json::{self, Fault},
     local::{DataEntry, ReportEntry},
@@ -185,12 +184,7 @@ pub fn file_name(key: &str) -> String {
     if spelled.len() <= NAME_MAX {
         return spelled;
     }
-    let mut name = String::from(DIGEST);
-    for byte in Sha256::digest(key) {
-        name.push_str(&format!("{byte:02x}"));
-    }
-    name.push_str(ENDING);
-    name
+    format!("{DIGEST}{}{ENDING}", sha256_hex(key.as_bytes()))
 }
 
 fn spelled(key: &str) -> String {

@@ -1,11 +1,12 @@
-//! Base64, canonical only: no white space, no missing or needless padding, no trailing bits.
+//! Base64, canonical only: no white space, no missing or needless padding, no trailing bits; and digests as text.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 
 use base64::{
     Engine,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
+use sha2::{Digest as _, Sha256};
 use zeroize::Zeroize;
 
 /// Standard base64 of exactly 32 bytes: padded, canonical, without white space.
@@ -42,4 +43,9 @@ pub(crate) fn base64url_slice(text: &str, bytes: &mut [u8]) -> Option<()> {
 
 pub(crate) fn base64url_text(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The SHA-256 of bytes, in lower-case hexadecimal digits.
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -20,6 +20,7 @@ pub use name::{Name, ReportKey, SecretKey};
 pub use token::{BootstrapToken, TokenKind};
 pub use uuid::Uuid;
 
+pub(crate) use encoding::sha256_hex;
 pub(super) use encoding::{base64url_bytes, base64url_slice, base64url_text};
 
 /// A text outside its grammar; the message tells the grammar and never the text.
