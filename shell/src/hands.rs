@@ -1,15 +1,17 @@
-//! What the agent orders that takes its time: runs and the tunnel device. Begun here, answered through the inbox.
+//! What the agent orders that takes its time: runs, uploads and the tunnel device. Begun here, answered through the inbox.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use meshward_core::{
-    agent::{Act, Acted, Captured, Cause, Ending, Input, Run, RunId},
-    wire::grammar::PublicKey,
+    agent::{Act, Acted, Bytes, Captured, Cause, Ending, Input, Run, RunId},
+    ids::CallId,
+    wire::{grammar::PublicKey, upload_url::UploadUrl},
 };
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    actions,
+    actions, chance,
+    client::Client,
     tunnel::{NoTunnel, Tunnel},
 };
 
@@ -17,18 +19,20 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Hands {
     facts: mpsc::Sender<Input>,
+    client: Client,
     tunnel: Arc<dyn Tunnel>,
     runs: BTreeMap<RunId, oneshot::Sender<()>>,
 }
 
 impl Hands {
-    pub(crate) fn new(facts: mpsc::Sender<Input>) -> Self {
-        Self { facts, tunnel: Arc::new(NoTunnel), runs: BTreeMap::new() }
+    pub(crate) fn new(facts: mpsc::Sender<Input>, client: Client) -> Self {
+        Self { facts, client, tunnel: Arc::new(NoTunnel), runs: BTreeMap::new() }
     }
 
     pub(crate) fn begin(&mut self, act: Act) {
         match act {
             Act::Run { id, run } => self.run(id, run),
+            Act::Upload { call, url, bytes, timeout } => self.upload(call, url, (bytes, timeout)),
             Act::Cancel(id) => drop(self.runs.remove(&id)),
             Act::Install { key } => self.install(key),
         }
@@ -44,6 +48,14 @@ impl Hands {
             let ending = task.await.unwrap_or_else(|broken| broke(&broken.to_string()));
             // A closed inbox means that the agent has ended.
             let _ = facts.send(Input::Acted(Acted::Finished { id, ending })).await;
+        });
+    }
+
+    fn upload(&self, call: CallId, url: UploadUrl, (bytes, timeout): (Bytes, Duration)) {
+        let (client, facts) = (self.client.clone(), self.facts.clone());
+        tokio::spawn(async move {
+            let answer = client.upload(&url, bytes, timeout).await;
+            let _ = facts.send(Input::Answered { call, answer, jitter: chance::jitter() }).await;
         });
     }
 

@@ -48,9 +48,9 @@ impl Performer {
         Self {
             store: Arc::new(Mutex::new(store)),
             writer,
+            hands: Hands::new(facts.clone(), client.clone()),
             client,
             sources,
-            hands: Hands::new(facts.clone()),
             facts,
             askers: BTreeMap::new(),
             watchers: Watchers::default(),

@@ -21,10 +21,11 @@ pub enum Route {
     Started,
     Terminal,
     Report,
+    Upload,
 }
 
 impl Route {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Register,
         Self::Heartbeat,
         Self::Pull,
@@ -33,6 +34,7 @@ impl Route {
         Self::Started,
         Self::Terminal,
         Self::Report,
+        Self::Upload,
     ];
 
     /// Whether it is called all the time.
@@ -44,7 +46,8 @@ impl Route {
             | Self::Ack
             | Self::Started
             | Self::Terminal
-            | Self::Report => false,
+            | Self::Report
+            | Self::Upload => false,
         }
     }
 }
@@ -71,6 +74,9 @@ pub enum Said {
     },
     Rotate {
         key: String,
+    },
+    Upload {
+        execution: ExecutionId,
     },
 }
 
@@ -100,6 +106,9 @@ impl Said {
         if let Some((_, key)) = request.path.rsplit_once("/state/reports/") {
             return Self::Report { key: key.to_owned(), value: members.value };
         }
+        if let Some(execution) = request.path.strip_prefix("/exec-output/") {
+            return Self::Upload { execution: ExecutionId(execution.to_owned()) };
+        }
         match request.path.as_str() {
             "/v1/register" => Self::Register { nonce: members.nonce, key: members.public_key },
             "/v1/keys/rotate" => Self::Rotate { key: members.new_public_key },
@@ -122,6 +131,7 @@ impl Said {
             Self::Register { .. } => Route::Register,
             Self::Report { .. } => Route::Report,
             Self::Rotate { .. } => Route::Rotate,
+            Self::Upload { .. } => Route::Upload,
         }
     }
 }

@@ -35,10 +35,10 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 pub use facts::{
-    Act, Acted, ActionSettings, Answer, Caller, Captured, Cause, Change, Content, Door, Effect,
-    Ending, Exit, Failure, Finding, Folder, FoundContent, FoundFile, Gathered, Input, Lost, Memory,
-    Order, OrderKind, Peer, Program, Purpose, Run, RunId, Settings, StagedFile, StateFile, Stored,
-    Stream, TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
+    Act, Acted, ActionSettings, Answer, Bytes, Caller, Captured, Cause, Change, Content, Door,
+    Effect, Ending, Exit, Failure, Finding, Folder, FoundContent, FoundFile, Gathered, Input, Lost,
+    Memory, Order, OrderKind, Peer, Program, Purpose, Run, RunId, Settings, StagedFile, StateFile,
+    Stored, Stream, TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
 };
 pub use notice::{Level, Notice};
 

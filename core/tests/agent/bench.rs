@@ -17,6 +17,7 @@ use meshward_core::{
         http::{Request, Response},
         identity::{Files, Found, KeyFile, TokenDigest},
         timestamp::{Spelled, Timestamp},
+        upload_url::Origin,
     },
 };
 
@@ -59,6 +60,7 @@ pub(crate) fn actions() -> ActionSettings {
         max_action_timeout: seconds(600),
         max_output_bytes: 1 << 20,
         builtins: vec!["diagnostics.collect".into()],
+        origin: Origin { is_encrypted: false, host: "plane.example".into() },
     }
 }
 

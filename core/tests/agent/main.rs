@@ -31,6 +31,7 @@ mod standing;
 mod support;
 mod sync;
 mod tcp;
+mod upload;
 mod verdict;
 mod view;
 mod watch;

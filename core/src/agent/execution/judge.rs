@@ -2,12 +2,13 @@
 //!
 //! Specification: "Dispatch of pulled executions".
 
-use alloc::{format, string::String};
+use alloc::{boxed::Box, format, string::String};
 
+use super::{Kit, report::Report};
 use crate::{
-    agent::{facts::ActionSettings, notice::Notice},
+    agent::notice::Notice,
     time::Wall,
-    wire::execution::{Callback, Execution, Status},
+    wire::execution::{Execution, Status},
 };
 
 /// What this node already knows of an entry.
@@ -18,7 +19,7 @@ pub(super) enum Known {
     /// Running, or its terminal report is on the way.
     Active,
     /// It ran here, and its report was not taken yet.
-    Unreported(Callback),
+    Unreported(Box<Report>),
 }
 
 /// What is to be done with an entry.
@@ -37,7 +38,7 @@ pub(super) enum Move {
     /// Report it as lost.
     Orphan,
     /// Report how it ended, once more.
-    Deliver(Callback),
+    Deliver(Box<Report>),
 }
 
 /// Judges one entry; `room` tells whether another run may begin.
@@ -46,7 +47,7 @@ pub(super) fn judge(
     known: Known,
     wall: Wall,
     room: Result<(), &'static str>,
-    settings: &ActionSettings,
+    kit: Kit<'_>,
 ) -> Move {
     let id = entry.execution_id.as_str();
     if id.is_empty() || matches!(known, Known::Settled | Known::Active) {
@@ -62,26 +63,21 @@ pub(super) fn judge(
         return Move::Skip;
     }
     match (entry.status.as_str(), known) {
-        ("started", Known::Unreported(callback)) => Move::Deliver(callback),
+        ("started", Known::Unreported(report)) => Move::Deliver(report),
         ("started", _) => Move::Orphan,
         ("pending" | "ack", Known::Unreported(_)) => Move::Defer("it ran here already"),
-        ("pending", _) => begin(entry, Status::Ack, room, settings),
-        ("ack", _) => begin(entry, Status::Started, room, settings),
+        ("pending", _) => begin(entry, Status::Ack, room, kit),
+        ("ack", _) => begin(entry, Status::Started, room, kit),
         (other, _) => Move::Settle(format!("its status {other:?} is unknown")),
     }
 }
 
-fn begin(
-    entry: &Execution,
-    leg: Status,
-    room: Result<(), &'static str>,
-    settings: &ActionSettings,
-) -> Move {
-    if !settings.enabled {
+fn begin(entry: &Execution, leg: Status, room: Result<(), &'static str>, kit: Kit<'_>) -> Move {
+    if !kit.settings.enabled {
         return Move::Walk(leg, "actions_disabled");
     }
     match entry.kind.as_str() {
-        "builtin" if settings.builtins.contains(&entry.action.0) => match room {
+        "builtin" if kit.settings.builtins.contains(&entry.action.0) => match room {
             Ok(()) => Move::Claim(leg),
             Err(reason) => Move::Defer(reason),
         },

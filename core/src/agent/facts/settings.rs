@@ -5,7 +5,10 @@ use core::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{secret::Secret, wire::grammar::Checksum};
+use crate::{
+    secret::Secret,
+    wire::{grammar::Checksum, upload_url::Origin},
+};
 
 /// What stays the same while an agent runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub struct ActionSettings {
     pub max_output_bytes: usize,
     /// The built-in actions that the shell can run.
     pub builtins: Vec<String>,
+    /// What the address of an upload is held against.
+    pub origin: Origin,
 }
 
 /// Who may ask by TCP.
