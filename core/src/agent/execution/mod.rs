@@ -16,6 +16,7 @@
 //! Nothing here survives the process: what ran before a restart is on the pull as `started`, and is reported lost.
 //! Specification: "Dispatch of pulled executions" and "Limits" of the node agent.
 
+pub mod environment;
 mod judge;
 mod kit;
 mod parameters;
@@ -31,6 +32,7 @@ use alloc::{
 };
 use core::time::Duration;
 
+pub use environment::environment;
 pub use kit::Kit;
 pub use parameters::BAD_PARAMETERS;
 pub use report::{LAPSED, LOST, TRUNCATED};
