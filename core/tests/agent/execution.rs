@@ -429,8 +429,10 @@ fn of_the_outcomes_that_are_kept_the_first_gives_way_when_there_are_too_many() {
     let ids: Vec<_> = (0..=UNREPORTED_MAX).map(|number| format!("{number:04}")).collect();
     let unread: BTreeSet<_> = ids.iter().map(|id| execution_id(id)).collect();
     for id in &ids {
-        let (entries, unread) = (vec![entry(id, "ack")], unread.clone());
-        floor.give(Input::Pulled { asked: floor.now.mono, entries, unread });
+        let expires_at = Some(expires(floor.now.after(seconds(60)).wall));
+        let entries = vec![Execution { expires_at, ..entry(id, "ack") }];
+        let (asked, unread) = (floor.now.mono, unread.clone());
+        floor.give(Input::Pulled { asked, entries, unread });
         floor.answer(id, Started, Called::Accepted);
         floor.finish(id, Cause::Exited(0));
         for _ in 0..2 {

@@ -13,6 +13,7 @@ mod gate;
 mod hand;
 mod head;
 mod heartbeat;
+mod hooks_environment;
 mod judge;
 mod local;
 mod network;

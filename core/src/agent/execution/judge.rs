@@ -11,6 +11,10 @@ use crate::{
     wire::execution::{Execution, Status},
 };
 
+/// The types of action, as entries spell them.
+pub(super) const BUILTIN: &str = "builtin";
+pub(super) const HOOK: &str = "hook";
+
 /// What this node already knows of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Known {
@@ -77,12 +81,17 @@ fn begin(entry: &Execution, leg: Status, room: Result<(), &'static str>, kit: Ki
         return Move::Walk(leg, "actions_disabled");
     }
     match entry.kind.as_str() {
-        "builtin" if kit.settings.builtins.contains(&entry.action.0) => match room {
-            Ok(()) => Move::Claim(leg),
-            Err(reason) => Move::Defer(reason),
-        },
-        "builtin" | "hook" => Move::Walk(leg, "unknown_action"),
+        BUILTIN if kit.settings.builtins.contains(&entry.action.0) => room_for(leg, room),
+        HOOK if kit.hooks.pin(entry.action.as_str()).is_some() => room_for(leg, room),
+        BUILTIN | HOOK => Move::Walk(leg, "unknown_action"),
         _ => Move::Walk(leg, "unsupported_action_type"),
+    }
+}
+
+fn room_for(leg: Status, room: Result<(), &'static str>) -> Move {
+    match room {
+        Ok(()) => Move::Claim(leg),
+        Err(reason) => Move::Defer(reason),
     }
 }
 

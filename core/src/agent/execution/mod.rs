@@ -19,6 +19,7 @@
 //! Specification: "Dispatch of pulled executions" and "Limits" of the node agent.
 
 mod claim;
+pub mod environment;
 mod judge;
 mod kit;
 mod limits;
@@ -35,6 +36,7 @@ use alloc::{
     collections::{BTreeMap, VecDeque},
 };
 
+pub use environment::environment;
 pub use kit::{Effect, Input, Kit};
 pub use limits::{
     CLAIM_DEADLINE, LISTED_MAX, ORPHAN_REPORTS_MAX, PASS_BUDGET, SETTLEMENT_BUDGET, STOP_BUDGET,

@@ -4,7 +4,7 @@
 use alloc::{format, string::String};
 
 use super::{
-    BAD_PARAMETERS, Effect, LAPSED, TERMINAL_WAITS, UPLOAD_TIMEOUT, parameters,
+    BAD_PARAMETERS, Effect, LAPSED, TERMINAL_WAITS, UPLOAD_TIMEOUT, environment, judge, parameters,
     phase::{Active, Stage},
     report::{self, Outcome, Report},
     turn::{Turn, id},
@@ -58,7 +58,16 @@ impl Turn<'_> {
 
     fn program(&self, entry: Execution) -> Result<Program, String> {
         let parameters = parameters::of(entry.parameters.as_ref()).ok_or(BAD_PARAMETERS)?;
-        Ok(Program::Builtin { name: entry.action.0, parameters })
+        let name = entry.action.0;
+        if entry.kind != judge::HOOK {
+            return Ok(Program::Builtin { name, parameters });
+        }
+        let digest =
+            self.kit.hooks.pin(&name).ok_or_else(|| format!("hook not discovered: {name}"))?;
+        let execution = entry.execution_id.as_str();
+        let environment = environment(&parameters, self.kit.node, execution)
+            .map_err(|fault| format!("{fault}"))?;
+        Ok(Program::Hook { name, digest, environment })
     }
 
     pub(super) fn finished(&mut self, execution: ExecutionId, ending: Ending) {
