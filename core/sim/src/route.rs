@@ -19,19 +19,22 @@ pub enum Route {
     Rotate,
     Ack,
     Started,
+    /// `started` once more, with the size of an output.
+    Declared,
     Terminal,
     Report,
     Upload,
 }
 
 impl Route {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Register,
         Self::Heartbeat,
         Self::Pull,
         Self::Rotate,
         Self::Ack,
         Self::Started,
+        Self::Declared,
         Self::Terminal,
         Self::Report,
         Self::Upload,
@@ -45,6 +48,7 @@ impl Route {
             | Self::Rotate
             | Self::Ack
             | Self::Started
+            | Self::Declared
             | Self::Terminal
             | Self::Report
             | Self::Upload => false,
@@ -58,6 +62,8 @@ pub enum Said {
     Callback {
         execution: ExecutionId,
         status: String,
+        /// It announces output.
+        declares: bool,
     },
     Heartbeat {
         client_now: Option<Timestamp>,
@@ -84,6 +90,7 @@ pub enum Said {
 #[serde(default)]
 struct Members {
     client_now: Option<Timestamp>,
+    declared_output_bytes: Option<i64>,
     new_public_key: String,
     nonce: String,
     public_key: String,
@@ -101,7 +108,8 @@ impl Said {
         if let Some((_, execution)) = request.path.rsplit_once("/executions/") {
             let status = members.status.map(|raw| raw.text().trim_matches('"').to_owned());
             let execution = ExecutionId(execution.to_owned());
-            return Self::Callback { execution, status: status.unwrap_or_default() };
+            let declares = members.declared_output_bytes.is_some();
+            return Self::Callback { execution, status: status.unwrap_or_default(), declares };
         }
         if let Some((_, key)) = request.path.rsplit_once("/state/reports/") {
             return Self::Report { key: key.to_owned(), value: members.value };
@@ -121,6 +129,7 @@ impl Said {
 
     pub fn route(&self) -> Route {
         match self {
+            Self::Callback { declares: true, .. } => Route::Declared,
             Self::Callback { status, .. } => match status.as_str() {
                 "ack" => Route::Ack,
                 "started" => Route::Started,

@@ -57,7 +57,7 @@ use report::Report;
 use settled::Settled;
 use turn::Turn;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Dispatch {
     settled: Settled,
     /// The rest of the last pull, in block order.

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The entry whose callbacks are under way.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Current {
     pub(super) entry: Execution,
     pub(super) errand: Errand,
@@ -18,7 +18,7 @@ pub(super) struct Current {
     pub(super) deadline: Mono,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Errand {
     Claim,
     Walk(&'static str),
@@ -27,14 +27,14 @@ pub(super) enum Errand {
 }
 
 /// A run of this process, or its terminal report.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Active {
     pub(super) stage: Stage,
     /// At a stop: past this nothing more is tried.
     pub(super) until: Option<Mono>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
     Running,
     /// The whole output is announced; the callback holds what of it goes inline otherwise.

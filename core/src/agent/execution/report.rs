@@ -31,7 +31,7 @@ pub const NO_EXIT_CODE: i64 = -1;
 pub const ERROR_MAX: usize = 4096;
 
 /// A terminal report, and what is sent in the place of its output if the control plane does not take that.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Report {
     pub(super) callback: Callback,
     /// What goes inline where the output that is referred to is not found.

@@ -19,7 +19,7 @@ const HELD_MAX: usize = SETTLED_MAX + 2 * LISTED_MAX;
 /// So long an id costs no memory.
 type Mark = [u8; 32];
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Settled {
     known: BTreeSet<Mark>,
     /// The same, the oldest first.

@@ -26,7 +26,7 @@ pub enum Act {
 }
 
 /// What a run has printed; it may hold anything, so only its length is ever shown.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Bytes(pub Vec<u8>);
 
 impl fmt::Debug for Bytes {
