@@ -38,8 +38,11 @@ const FAULTS_MAX_WIDE: u8 = 2;
 /// The rounds of everything going well within which every execution ends.
 const ROUNDS_MAX: usize = 8;
 
+/// The calls of one execution in a row that a round answers.
+const LEGS_MAX: usize = 5;
+
 /// How many states there are; another number means that something has changed, and is to be looked at.
-const STATES: usize = 549_884;
+const STATES: usize = 250_281;
 const STATES_WIDE: usize = 1;
 
 #[derive(Clone, Debug, Hash)]
@@ -140,6 +143,11 @@ impl Both {
             draining: false,
             fault: None,
         }
+    }
+
+    /// The narrow search gives one execution a long output and the other none.
+    const fn is_wide(&self) -> bool {
+        self.faults_max == FAULTS_MAX_WIDE
     }
 
     /// Behind every pull that was asked for.
@@ -330,7 +338,10 @@ impl Both {
                 alive && can_fail && self.each[at].call.is_some()
             }
             Act::ArriveLate(at) => self.each[at].late.is_some(),
-            Act::FinishShort(at) | Act::FinishLong(at) => alive && self.each[at].running,
+            Act::FinishShort(at) | Act::FinishLong(at) => {
+                let is_long = act == Act::FinishLong(at);
+                alive && self.each[at].running && (self.is_wide() || is_long == (at == 0))
+            }
             Act::Upload(at) => alive && self.each[at].uploading,
             Act::LoseUpload(at) | Act::LoseUploaded(at) => {
                 alive && can_fail && self.each[at].uploading
@@ -421,11 +432,14 @@ impl Both {
             both.snapshot = None;
             both.read();
             both.arrive();
-            for _ in 0..IDS.len() {
+            for _ in 0..LEGS_MAX {
                 for at in 0..IDS.len() {
-                    for act in
-                        [Act::FinishLong(at), Act::Answer(at), Act::Upload(at), Act::Answer(at)]
-                    {
+                    for act in [
+                        Act::FinishLong(at),
+                        Act::FinishShort(at),
+                        Act::Answer(at),
+                        Act::Upload(at),
+                    ] {
                         if both.is_possible(act) {
                             both.act(act);
                         }
