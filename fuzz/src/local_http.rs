@@ -229,12 +229,7 @@ impl Run {
                 // Of a change that hangs at the disk nobody can tell how it ends.
                 self.asked.retain(|_, (_, request)| !is_write(request));
             }
-            Effect::Gather
-            | Effect::Store(_)
-            | Effect::Run { .. }
-            | Effect::Cancel { .. }
-            | Effect::Install { .. }
-            | Effect::Tell(_) => {}
+            Effect::Gather | Effect::Store(_) | Effect::Act(_) | Effect::Tell(_) => {}
         }
     }
 }

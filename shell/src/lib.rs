@@ -16,6 +16,7 @@ pub mod tokens;
 pub mod tunnel;
 
 mod drive;
+mod hands;
 mod metadata;
 mod perform;
 mod registration;

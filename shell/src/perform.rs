@@ -7,21 +7,21 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{Captured, Cause, Effect, Ending, Input, Level, Notice, Order, Run, Stored, Stream},
-    ids::{CallId, ExecutionId},
-    wire::{grammar::PublicKey, http::Request, sse::Frame},
+    agent::{Effect, Input, Level, Notice, Order, Stored, Stream},
+    ids::CallId,
+    wire::{http::Request, sse::Frame},
 };
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, error, info, warn};
 
 use crate::{
-    actions, chance,
+    chance,
     client::Client,
     drive::Outcome,
+    hands::Hands,
     local::{Asked, Reply, watch::Watchers},
     registration::RegistrationSources,
     store::{Store, Writer},
-    tunnel::{NoTunnel, Tunnel},
 };
 
 /// The hands of one agent.
@@ -31,9 +31,8 @@ pub(crate) struct Performer {
     writer: Writer,
     client: Client,
     sources: RegistrationSources,
-    tunnel: Arc<dyn Tunnel>,
     facts: mpsc::Sender<Input>,
-    runs: BTreeMap<ExecutionId, oneshot::Sender<()>>,
+    hands: Hands,
     askers: BTreeMap<CallId, oneshot::Sender<Reply>>,
     watchers: Watchers,
     last_asked: CallId,
@@ -51,9 +50,8 @@ impl Performer {
             writer,
             client,
             sources,
-            tunnel: Arc::new(NoTunnel),
+            hands: Hands::new(facts.clone()),
             facts,
-            runs: BTreeMap::new(),
             askers: BTreeMap::new(),
             watchers: Watchers::default(),
             last_asked: CallId::default(),
@@ -80,9 +78,7 @@ impl Performer {
             Effect::Send { call, request, timeout, answer_max } => {
                 self.send(call, request, (timeout, answer_max))
             }
-            Effect::Run { execution, run } => self.run(execution, run),
-            Effect::Cancel { execution } => drop(self.runs.remove(&execution)),
-            Effect::Install { key } => self.install(key),
+            Effect::Act(act) => self.hands.begin(act),
             Effect::Reply { call, response } => self.reply(call, response.into()),
             Effect::Stream(Stream::Open { watcher, hello }) => self.open_stream(watcher, &hello),
             Effect::Stream(Stream::Send { to, frame }) => self.watchers.send(&to, &frame),
@@ -127,27 +123,6 @@ impl Performer {
         });
     }
 
-    fn run(&mut self, execution: ExecutionId, run: Run) {
-        let (cancel, cancelled) = oneshot::channel();
-        self.runs.retain(|_, running| !running.is_closed());
-        self.runs.insert(execution.clone(), cancel);
-        let facts = self.facts.clone();
-        tokio::spawn(async move {
-            let task = tokio::spawn(actions::run(run, cancelled));
-            let ending = task.await.unwrap_or_else(|broken| broke(&broken.to_string()));
-            let _ = facts.send(Input::Finished { execution, ending }).await;
-        });
-    }
-
-    fn install(&self, key: PublicKey) {
-        let (tunnel, facts) = (Arc::clone(&self.tunnel), self.facts.clone());
-        tokio::spawn(async move {
-            let done = tokio::task::spawn_blocking(move || tunnel.install(key)).await;
-            let outcome = done.unwrap_or_else(|broken| Err(broken.to_string()));
-            let _ = facts.send(Input::Installed { key, outcome }).await;
-        });
-    }
-
     fn reply(&mut self, call: CallId, reply: Reply) {
         if let Some(asker) = self.askers.remove(&call) {
             // An asker that has gone needs no answer.
@@ -164,15 +139,6 @@ impl Performer {
             let _ = facts.send(Input::Left(watcher)).await;
         });
         self.reply(watcher, Reply::Stream(feed));
-    }
-}
-
-/// An action that panicked ends its run and nothing else.
-fn broke(reason: &str) -> Ending {
-    Ending {
-        cause: Cause::Broken(format!("the action broke down: {reason}")),
-        stdout: Captured::default(),
-        stderr: Captured::default(),
     }
 }
 

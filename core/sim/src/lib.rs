@@ -17,6 +17,7 @@ pub mod script;
 pub mod world;
 
 mod draw;
+mod hands;
 mod operator;
 mod perform;
 mod programs;

@@ -4,11 +4,10 @@ use std::{collections::VecDeque, time::Duration};
 
 use meshward_core::{
     agent::{
-        Captured, Cause, Change, Effect, Ending, Exit, Gathered, Input, Order, OrderKind, Run,
-        StateFile, Stored, TokenSources,
+        Change, Effect, Exit, Gathered, Input, Order, OrderKind, StateFile, Stored, TokenSources,
     },
     backoff::Jitter,
-    ids::{CallId, ExecutionId},
+    ids::CallId,
     plane::site,
     secret::Secret,
     wire::{
@@ -18,7 +17,7 @@ use meshward_core::{
 };
 
 use crate::{
-    checks::{Beginning, Sending},
+    checks::Sending,
     codec,
     journal::Entry,
     net::{Caller, Fate, Message},
@@ -27,9 +26,6 @@ use crate::{
     script::Token,
     world::World,
 };
-
-/// The output of a long run, which is more than a callback may carry.
-const LONG_OUTPUT: usize = 20_000;
 
 impl World {
     /// One step of an agent, and its effects in order; a crash may fall between any two of them.
@@ -67,9 +63,7 @@ impl World {
             Effect::Store(order) => return self.store(at, &order),
             Effect::Keep { file, change } => return self.keep(at, file, change),
             Effect::Send { call, request, timeout, .. } => self.send(at, call, (&request, timeout)),
-            Effect::Run { execution, run } => self.begin(at, execution, &run),
-            Effect::Cancel { execution } => self.cancel(at, execution),
-            Effect::Install { key } => return Some(Input::Installed { key, outcome: Ok(()) }),
+            Effect::Act(act) => return self.act(at, act),
             Effect::Reply { call, response } => self.replied(at, call, response.status),
             Effect::Stream(_) | Effect::Tell(_) => {}
             Effect::Exit(exit) => self.exit(at, &exit),
@@ -218,57 +212,5 @@ impl World {
 
     pub(crate) fn put(&mut self, delay: u64, message: Message) {
         self.net.put(self.clock.mono().after(Duration::from_millis(delay)), message);
-    }
-
-    /// Most runs are short; some go on until their deadline ends them.
-    fn begin(&mut self, at: usize, execution: ExecutionId, run: &Run) {
-        if self.crashes(at, Place::Ordered) {
-            return;
-        }
-        self.summary.runs += 1;
-        let node = &self.nodes[at];
-        let now = self.clock.ahead(node.ahead);
-        self.checks.began(&Beginning { at, execution: &execution, run, node, now });
-        self.note(Entry::Began { node: at, execution: execution.clone() });
-        let takes = Duration::from_secs(match self.rng.below(20) {
-            0 => 3600,
-            1..4 => 0,
-            _ => self.rng.below(90),
-        });
-        let node = &mut self.nodes[at];
-        if takes > run.deadline {
-            node.overdue.insert(execution.clone());
-        }
-        node.runs.insert(execution, now.mono.after(takes.min(run.deadline)));
-        self.crashes(at, Place::Began);
-    }
-
-    fn cancel(&mut self, at: usize, execution: ExecutionId) {
-        let now = self.clock.mono();
-        let node = &mut self.nodes[at];
-        if let Some(until) = node.runs.get_mut(&execution) {
-            *until = now;
-            node.cancelled.insert(execution);
-        }
-    }
-
-    pub(crate) fn finish(&mut self, at: usize, execution: ExecutionId) {
-        let node = &mut self.nodes[at];
-        node.runs.remove(&execution);
-        let (cancelled, overdue) =
-            (node.cancelled.remove(&execution), node.overdue.remove(&execution));
-        let (cause, status) = match self.rng.below(10) {
-            _ if cancelled => (Cause::Cancelled, "cancelled"),
-            _ if overdue => (Cause::TimedOut, "failed"),
-            0 => (Cause::Broken("it broke down".to_owned()), "failed"),
-            1 => (Cause::Exited(1), "failed"),
-            _ => (Cause::Exited(0), "succeeded"),
-        };
-        self.checks.ended(at, &execution, status);
-        let length = if self.rng.odds(100) { LONG_OUTPUT } else { self.rng.below(80) as usize };
-        let stdout = Captured { bytes: vec![b'o'; length], cut: false };
-        self.note(Entry::Ended { node: at, execution: execution.clone(), status });
-        let ending = Ending { cause, stdout, stderr: Captured::default() };
-        self.feed(at, Input::Finished { execution, ending });
     }
 }

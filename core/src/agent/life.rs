@@ -1,5 +1,6 @@
 //! Which part of its life an agent is in, and which questions it has open.
 
+use super::Agent;
 use crate::{
     ids::{CallId, ExecutionId},
     time::Mono,
@@ -37,4 +38,26 @@ pub(super) enum Life {
         until: Mono,
     },
     Over,
+}
+
+impl Agent {
+    /// When [`Input::Ticked`] is wanted, if at all.
+    pub fn wakeup(&self) -> Option<Mono> {
+        let drained = match self.life {
+            Life::Draining { until } => Some(until),
+            Life::Working => None,
+            Life::Over => return None,
+        };
+        let machines = [
+            self.registration.wakeup(),
+            self.heartbeat.wakeup(),
+            self.pull.wakeup(),
+            self.rotation.wakeup(),
+            self.device.wakeup(),
+            self.dispatch.wakeup(),
+            self.secrets.wakeup(),
+            self.sync.wakeup(),
+        ];
+        machines.into_iter().chain([drained]).flatten().min()
+    }
 }

@@ -8,6 +8,7 @@ pub mod device;
 pub mod execution;
 pub mod facts;
 pub mod heartbeat;
+pub mod hooks;
 pub mod local;
 pub mod network;
 pub mod notice;
@@ -34,23 +35,19 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 pub use facts::{
-    ActionSettings, Answer, Caller, Captured, Cause, Change, Content, Door, Effect, Ending, Exit,
-    Failure, Finding, Folder, FoundContent, FoundFile, Gathered, Input, Lost, Memory, Order,
-    OrderKind, Peer, Purpose, Run, Settings, StagedFile, StateFile, Stored, Stream, TcpSettings,
-    TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
+    Act, Acted, ActionSettings, Answer, Caller, Captured, Cause, Change, Content, Door, Effect,
+    Ending, Exit, Failure, Finding, Folder, FoundContent, FoundFile, Gathered, Input, Lost, Memory,
+    Order, OrderKind, Peer, Program, Purpose, Run, RunId, Settings, StagedFile, StateFile, Stored,
+    Stream, TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
 };
 pub use notice::{Level, Notice};
 
-use crate::{
-    ids::CallId,
-    step::Step,
-    time::{Mono, Now},
-    wire::identity::Identity,
-};
+use crate::{ids::CallId, step::Step, time::Now, wire::identity::Identity};
 use archive::Archive;
 use device::Device;
 use execution::Dispatch;
 use heartbeat::Heartbeat;
+use hooks::Hooks;
 use life::{Life, Question};
 use network::Network;
 use pull::Pull;
@@ -81,6 +78,7 @@ pub struct Agent {
     rotation: Rotation,
     device: Device,
     dispatch: Dispatch,
+    hooks: Hooks,
     secrets: Secrets,
     network: Network,
     view: View,
@@ -105,26 +103,6 @@ impl Agent {
         let mut turn = Turn::new(self, settings, now);
         turn.take(input);
         turn.done()
-    }
-
-    /// When [`Input::Ticked`] is wanted, if at all.
-    pub fn wakeup(&self) -> Option<Mono> {
-        let drained = match self.life {
-            Life::Draining { until } => Some(until),
-            Life::Working => None,
-            Life::Over => return None,
-        };
-        let machines = [
-            self.registration.wakeup(),
-            self.heartbeat.wakeup(),
-            self.pull.wakeup(),
-            self.rotation.wakeup(),
-            self.device.wakeup(),
-            self.dispatch.wakeup(),
-            self.secrets.wakeup(),
-            self.sync.wakeup(),
-        ];
-        machines.into_iter().chain([drained]).flatten().min()
     }
 
     /// Whether the process is useful, with the first reason why it is not.

@@ -47,9 +47,7 @@ impl Scrub {
                 | Effect::Store(_)
                 | Effect::Keep { .. }
                 | Effect::Send { .. }
-                | Effect::Run { .. }
-                | Effect::Cancel { .. }
-                | Effect::Install { .. }
+                | Effect::Act(_)
                 | Effect::Reply { .. }
                 | Effect::Stream(_)
                 | Effect::Exit(

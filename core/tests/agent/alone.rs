@@ -6,8 +6,9 @@ use meshward_core::{
     agent::{
         Captured, Cause, Ending, StagedFile,
         device::Device,
-        execution::{self, Dispatch},
+        execution::{self, Dispatch, Kit},
         heartbeat::{self, Heartbeat},
+        hooks::Hooks,
         pull::{self, Pull},
         register::{self, Registration},
         rotation::Rotation,
@@ -29,6 +30,7 @@ use crate::{
         seconds, start, token_in_file,
     },
     device,
+    floor::NODE,
     floor::{failed, refused, unacceptable},
     rotation, support,
 };
@@ -208,9 +210,10 @@ proptest! {
 
     #[test]
     fn the_dispatch_replays_and_goes_on(inputs in timed(dispatches())) {
-        let settings = actions();
+        let (settings, hooks) = (actions(), Hooks::default());
         owes(&inputs, &execution::Input::Ticked, Dispatch::wakeup, |state: Dispatch, (now, input)| {
-            state.step(&settings, now, input)
+            let kit = Kit { settings: &settings, hooks: &hooks, node: NODE };
+            state.step(kit, now, input)
         });
     }
 }

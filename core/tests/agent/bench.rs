@@ -221,9 +221,7 @@ pub(crate) fn sent(effects: &[Effect]) -> Vec<(CallId, Request)> {
             Effect::Gather
             | Effect::Store(_)
             | Effect::Keep { .. }
-            | Effect::Run { .. }
-            | Effect::Cancel { .. }
-            | Effect::Install { .. }
+            | Effect::Act(_)
             | Effect::Reply { .. }
             | Effect::Stream(_)
             | Effect::Tell(_)

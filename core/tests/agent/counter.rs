@@ -74,9 +74,7 @@ impl Counter {
                 Effect::Gather
                 | Effect::Store(_)
                 | Effect::Send { .. }
-                | Effect::Run { .. }
-                | Effect::Cancel { .. }
-                | Effect::Install { .. }
+                | Effect::Act(_)
                 | Effect::Stream(_)
                 | Effect::Tell(_)
                 | Effect::Exit(_) => self.orders.push(effect),

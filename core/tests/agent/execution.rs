@@ -5,7 +5,7 @@ use std::time::Duration;
 use Status::{Ack, Cancelled, Failed, Started, Succeeded};
 use meshward_core::{
     agent::{
-        Cause,
+        Cause, Program,
         execution::{BAD_PARAMETERS, Effect, Input, LAPSED, LOST, SETTLED_MAX},
         verdict::{self, Called},
     },
@@ -192,7 +192,10 @@ fn parameters_reach_the_action_as_text() {
     let one = Execution { parameters: Raw::parse(text), ..entry("one", "ack") };
     floor.pulled(&[one]);
     let effects = floor.answer("one", Started, Called::Accepted);
-    let parameters = &runs(&effects)[0].1.parameters;
+    let Program::Builtin { name, parameters } = &runs(&effects)[0].1.program else {
+        panic!("an action of the agent itself")
+    };
+    assert_eq!(name, "diagnostics.collect");
     let expected = [("a", "x\n"), ("b", "true"), ("c", "[1, 2]"), ("d", "null"), ("e", "1.50")];
     let expected = expected.map(|(name, value)| (name.into(), value.into()));
     assert_eq!(*parameters, expected.into_iter().collect());

@@ -5,7 +5,8 @@ use std::time::Duration;
 use meshward_core::{
     agent::{
         ActionSettings, Captured, Cause, Ending, Run,
-        execution::{Dispatch, Effect, Input},
+        execution::{Dispatch, Effect, Input, Kit},
+        hooks::Hooks,
         verdict::Called,
     },
     step::Step,
@@ -15,21 +16,30 @@ use meshward_core::{
 
 use crate::bench::{actions, entry, execution_id, start};
 
+/// The id of the node.
+pub(crate) const NODE: &str = "0f0e0d0c-0b0a-4908-8706-050403020100";
+
 #[derive(Debug)]
 pub(crate) struct Floor {
     pub(crate) dispatch: Dispatch,
     pub(crate) settings: ActionSettings,
+    pub(crate) hooks: Hooks,
     pub(crate) now: Now,
 }
 
 impl Floor {
     pub(crate) fn new() -> Self {
-        Self { dispatch: Dispatch::default(), settings: actions(), now: start() }
+        Self {
+            dispatch: Dispatch::default(),
+            settings: actions(),
+            hooks: Hooks::default(),
+            now: start(),
+        }
     }
 
     pub(crate) fn give(&mut self, input: Input) -> Vec<Effect> {
-        let Step { state, effects } =
-            std::mem::take(&mut self.dispatch).step(&self.settings, self.now, input);
+        let kit = Kit { settings: &self.settings, hooks: &self.hooks, node: NODE };
+        let Step { state, effects } = std::mem::take(&mut self.dispatch).step(kit, self.now, input);
         self.dispatch = state;
         effects
     }

@@ -60,9 +60,7 @@ fn exit(effects: &[Effect]) -> Option<Exit> {
         | Effect::Store(_)
         | Effect::Keep { .. }
         | Effect::Send { .. }
-        | Effect::Run { .. }
-        | Effect::Cancel { .. }
-        | Effect::Install { .. }
+        | Effect::Act(_)
         | Effect::Reply { .. }
         | Effect::Stream(_)
         | Effect::Tell(_) => None,

@@ -39,13 +39,11 @@ fn armed() -> Bench {
 fn replies(effects: &[Effect]) -> Vec<(u64, Response)> {
     let reply = |effect: &Effect| match effect {
         Effect::Reply { call, response } => Some((call.0, response.clone())),
-        Effect::Install { .. }
+        Effect::Act(_)
         | Effect::Keep { .. }
         | Effect::Gather
         | Effect::Store(_)
         | Effect::Send { .. }
-        | Effect::Run { .. }
-        | Effect::Cancel { .. }
         | Effect::Stream(_)
         | Effect::Tell(_)
         | Effect::Exit(_) => None,

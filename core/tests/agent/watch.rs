@@ -51,12 +51,10 @@ fn told(effects: &[Effect]) -> Vec<(Vec<u64>, String)> {
         }
         Effect::Stream(_)
         | Effect::Gather
-        | Effect::Install { .. }
+        | Effect::Act(_)
         | Effect::Keep { .. }
         | Effect::Store(_)
         | Effect::Send { .. }
-        | Effect::Run { .. }
-        | Effect::Cancel { .. }
         | Effect::Reply { .. }
         | Effect::Tell(_)
         | Effect::Exit(_) => None,

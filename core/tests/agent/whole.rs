@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use meshward_core::{
     agent::{
-        Agent, Answer, Captured, Cause, DRAIN_MAX, Effect, Ending, Exit, Failure, Input, Memory,
-        Order, StagedFile, StateFile, Stored,
+        Act, Acted, Agent, Answer, Captured, Cause, DRAIN_MAX, Effect, Ending, Exit, Failure,
+        Input, Memory, Order, RunId, StagedFile, StateFile, Stored,
     },
     backoff::Jitter,
-    ids::{CallId, ExecutionId},
+    ids::CallId,
     time::Now,
     wire::identity::Flaw,
 };
@@ -56,7 +56,7 @@ struct Shell {
     bench: Bench,
     calls: Vec<(CallId, String)>,
     orders: Vec<Order>,
-    runs: Vec<ExecutionId>,
+    runs: Vec<RunId>,
     files: Vec<StateFile>,
     log: Vec<(Now, Input)>,
     exits: Vec<Exit>,
@@ -118,7 +118,7 @@ impl Shell {
             let execution = self.runs.remove(run % self.runs.len());
             let stdout = Captured { bytes: b"text".into(), cut: false };
             let ending = Ending { cause: Cause::Exited(code), stdout, stderr: Captured::default() };
-            self.give(Input::Finished { execution, ending });
+            self.give(Input::Acted(Acted::Finished { id: execution, ending }));
         }
     }
 
@@ -168,12 +168,14 @@ impl Shell {
                 self.last_call = call;
                 self.calls.push((call, request.path));
             }
-            Effect::Run { execution, .. } => {
-                assert!(!self.draining, "{execution} begins during a drain");
+            Effect::Act(Act::Run { id: execution, .. }) => {
+                assert!(!self.draining, "{execution:?} begins during a drain");
                 self.runs.push(execution);
             }
-            Effect::Cancel { execution } => assert!(self.runs.contains(&execution)),
-            Effect::Install { key } => self.give(Input::Installed { key, outcome: Ok(()) }),
+            Effect::Act(Act::Cancel(execution)) => assert!(self.runs.contains(&execution)),
+            Effect::Act(Act::Install { key }) => {
+                self.give(Input::Acted(Acted::Installed { key, outcome: Ok(()) }))
+            }
             Effect::Reply { .. } | Effect::Stream(_) => panic!("nobody asked"),
             Effect::Tell(_) => {}
             Effect::Exit(exit) => self.exits.push(exit),

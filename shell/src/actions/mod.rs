@@ -9,7 +9,7 @@ mod tool;
 
 use std::any::Any;
 
-use meshward_core::agent::{Captured, Cause, Ending, Run};
+use meshward_core::agent::{Captured, Cause, Ending, Program, Run};
 use tokio::{sync::oneshot, task::JoinError};
 
 const COLLECT: &str = "diagnostics.collect";
@@ -21,8 +21,12 @@ pub const BUILTINS: [&str; 1] = [COLLECT];
 pub async fn run(run: Run, cancelled: oneshot::Receiver<()>) -> Ending {
     let limit = run.max_output_bytes;
     let deadline = run.deadline;
-    let mut work = match run.action.as_str() {
-        COLLECT => tokio::spawn(diagnostics::collect(run.parameters)),
+    let (name, parameters) = match run.program {
+        Program::Builtin { name, parameters } => (name, parameters),
+        Program::Hook { name, .. } => return without_output(Cause::Broken(unknown_hook(&name))),
+    };
+    let mut work = match name.as_str() {
+        COLLECT => tokio::spawn(diagnostics::collect(parameters)),
         name => return without_output(Cause::Broken(format!("unknown builtin action: {name}"))),
     };
     let ending = tokio::select! {
@@ -40,6 +44,10 @@ pub async fn run(run: Run, cancelled: oneshot::Receiver<()>) -> Ending {
     };
     work.abort();
     ending
+}
+
+fn unknown_hook(name: &str) -> String {
+    format!("hook not discovered: {name}")
 }
 
 fn without_output(cause: Cause) -> Ending {
@@ -68,14 +76,15 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
 mod tests {
     use std::{collections::BTreeMap, time::Duration};
 
-    use meshward_core::agent::{Captured, Cause, Run};
+    use meshward_core::agent::{Captured, Cause, Program, Run};
     use tokio::sync::oneshot;
 
     use super::{BUILTINS, captured, run};
 
     fn order(action: &str, deadline: Duration) -> Run {
         let max_output_bytes = 1 << 20;
-        Run { action: action.into(), parameters: BTreeMap::new(), deadline, max_output_bytes }
+        let program = Program::Builtin { name: action.into(), parameters: BTreeMap::new() };
+        Run { program, deadline, max_output_bytes }
     }
 
     #[tokio::test]

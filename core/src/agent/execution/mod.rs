@@ -17,6 +17,7 @@
 //! Specification: "Dispatch of pulled executions" and "Limits" of the node agent.
 
 mod judge;
+mod kit;
 mod parameters;
 mod phase;
 mod report;
@@ -30,12 +31,13 @@ use alloc::{
 };
 use core::time::Duration;
 
+pub use kit::Kit;
 pub use parameters::BAD_PARAMETERS;
-pub use report::TRUNCATED;
+pub use report::{LAPSED, LOST, TRUNCATED};
 pub use settled::SETTLED_MAX;
 
 use super::{
-    facts::{ActionSettings, Ending, Run},
+    facts::{Ending, Run},
     notice::Notice,
     verdict::Called,
 };
@@ -58,10 +60,6 @@ pub const CLAIM_DEADLINE: Duration = Duration::from_secs(5);
 pub const TERMINAL_WAITS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1)];
 /// "Orphan report retries 5": the attempts in all, one on each pull.
 pub const ORPHAN_REPORTS_MAX: u32 = 5;
-/// What the report of a lost run says.
-pub const LOST: &str = "execution lost to an agent restart";
-/// What the report says when the deadline passed between claim and run.
-pub const LAPSED: &str = "execution deadline lapsed before the run started";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dispatch {
@@ -119,8 +117,8 @@ pub enum Effect {
 
 impl Dispatch {
     /// Moves on one input.
-    pub fn step(self, settings: &ActionSettings, now: Now, input: Input) -> Step<Self, Effect> {
-        let mut turn = Turn::new(self, settings, now);
+    pub fn step(self, kit: Kit<'_>, now: Now, input: Input) -> Step<Self, Effect> {
+        let mut turn = Turn::new(self, kit, now);
         match input {
             Input::Pulled { asked, entries } => turn.pulled(asked, entries),
             Input::Answered { execution, status, verdict } => {

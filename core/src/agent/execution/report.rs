@@ -2,7 +2,7 @@
 //!
 //! Specification: "Dispatch of pulled executions" (outputs); `decisions.md` section 8 (Truncation).
 
-use alloc::{string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 
 use crate::{
     agent::facts::{Captured, Cause, Ending},
@@ -15,6 +15,11 @@ use crate::{
 /// What stands at the end of an output that was cut; it counts inside the limit.
 pub const TRUNCATED: &[u8] = b"\n...[truncated]";
 
+/// What the report of a lost run says.
+pub const LOST: &str = "execution lost to an agent restart";
+/// What the report says when the deadline passed between claim and run.
+pub const LAPSED: &str = "execution deadline lapsed before the run started";
+
 /// The report of a finished run.
 pub(super) fn terminal(ending: Ending, max_output_bytes: usize) -> Callback {
     let output = output(ending.stdout, ending.stderr, max_output_bytes);
@@ -23,6 +28,10 @@ pub(super) fn terminal(ending: Ending, max_output_bytes: usize) -> Callback {
         Cause::Exited(code) => {
             Callback { exit_code: Some(i64::from(code)), ..Callback::of(Status::Failed) }
         }
+        Cause::Signalled(signal) => Callback {
+            exit_code: Some(i64::from(signal).saturating_add(128)),
+            ..failed(&format!("the run was ended by signal {signal}"))
+        },
         Cause::TimedOut => failed("action timed out"),
         Cause::Cancelled => Callback::of(Status::Cancelled),
         Cause::Broken(reason) => failed(&reason),

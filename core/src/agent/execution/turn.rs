@@ -3,14 +3,14 @@
 use alloc::{boxed::Box, collections::BTreeSet, format, vec::Vec};
 
 use super::{
-    Active, BAD_PARAMETERS, CLAIM_DEADLINE, Current, Dispatch, Effect, Errand, LAPSED, LOST,
+    Active, BAD_PARAMETERS, CLAIM_DEADLINE, Current, Dispatch, Effect, Errand, Kit, LAPSED, LOST,
     ORPHAN_REPORTS_MAX, PASS_BUDGET, SETTLEMENT_BUDGET, TERMINAL_WAITS,
     judge::{self, Known, Move},
     parameters, report,
 };
 use crate::{
     agent::{
-        facts::{ActionSettings, Ending, Run},
+        facts::{Ending, Program, Run},
         notice::Notice,
         verdict::Called,
     },
@@ -23,13 +23,13 @@ use crate::{
 pub(super) struct Turn<'s> {
     dispatch: Dispatch,
     effects: Vec<Effect>,
-    settings: &'s ActionSettings,
+    kit: Kit<'s>,
     now: Now,
 }
 
 impl<'s> Turn<'s> {
-    pub(super) const fn new(dispatch: Dispatch, settings: &'s ActionSettings, now: Now) -> Self {
-        Self { dispatch, effects: Vec::new(), settings, now }
+    pub(super) const fn new(dispatch: Dispatch, kit: Kit<'s>, now: Now) -> Self {
+        Self { dispatch, effects: Vec::new(), kit, now }
     }
 
     pub(super) fn done(self) -> Step<Dispatch, Effect> {
@@ -81,7 +81,7 @@ impl<'s> Turn<'s> {
             self.known(&id(&entry)),
             self.now.wall,
             self.room(),
-            self.settings,
+            self.kit.settings,
         ) {
             Move::Skip => {}
             Move::Defer(reason) => {
@@ -113,7 +113,7 @@ impl<'s> Turn<'s> {
     fn room(&self) -> Result<(), &'static str> {
         if self.dispatch.draining {
             Err("shutting_down")
-        } else if self.dispatch.active.len() >= self.settings.max_concurrent {
+        } else if self.dispatch.active.len() >= self.kit.settings.max_concurrent {
             Err("max_concurrent_reached")
         } else {
             Ok(())
@@ -254,19 +254,18 @@ impl<'s> Turn<'s> {
             return self.report_terminal(execution, report::failed(BAD_PARAMETERS), 0);
         };
         let run = Run {
-            action: entry.action.0,
-            parameters,
-            deadline: left.min(self.settings.max_action_timeout),
-            max_output_bytes: self.settings.max_output_bytes,
+            program: Program::Builtin { name: entry.action.0, parameters },
+            deadline: left.min(self.kit.settings.max_action_timeout),
+            max_output_bytes: self.kit.settings.max_output_bytes,
         };
-        self.tell(Notice::info(format!("execution {:?} runs {}", execution.0, run.action)));
+        self.tell(Notice::info(format!("execution {:?} runs {}", execution.0, run.program.name())));
         self.dispatch.active.insert(execution.clone(), Active::Running);
         self.effects.push(Effect::Run { execution, run });
     }
 
     pub(super) fn finished(&mut self, execution: ExecutionId, ending: Ending) {
         if self.dispatch.active.get(&execution) == Some(&Active::Running) {
-            let callback = report::terminal(ending, self.settings.max_output_bytes);
+            let callback = report::terminal(ending, self.kit.settings.max_output_bytes);
             self.tell(Notice::info(format!(
                 "execution {:?} ended {}",
                 execution.0,

@@ -1,5 +1,6 @@
 //! What the agent is told and what it orders: the whole interface between its decisions and the shell.
 
+mod acts;
 mod caller;
 mod exit;
 mod findings;
@@ -15,24 +16,22 @@ use core::{fmt, time::Duration};
 
 use thiserror::Error;
 
+pub use acts::{Act, Acted};
 pub use caller::{Caller, Door, Peer};
 pub use exit::Exit;
 pub use findings::Finding;
 pub use gathered::{Gathered, TokenFile, TokenSource, TokenSources, Unprepared, Wanted};
 pub use kept::{Change, Content, Folder, FoundContent, FoundFile, StateFile};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
-pub use runs::{Captured, Cause, Ending, Run};
+pub use runs::{Captured, Cause, Ending, Program, Run, RunId};
 pub use settings::{ActionSettings, Purpose, Settings, TcpSettings};
 pub use streams::Stream;
 
 use super::notice::Notice;
 use crate::{
     backoff::Jitter,
-    ids::{CallId, ExecutionId},
-    wire::{
-        grammar::PublicKey,
-        http::{Request, Response},
-    },
+    ids::CallId,
+    wire::http::{Request, Response},
 };
 
 /// A fact for the agent.
@@ -48,10 +47,8 @@ pub enum Input {
     Kept { file: StateFile, outcome: Result<(), String> },
     /// A call by [`Effect::Send`] ended; each call is answered once.
     Answered { call: CallId, answer: Answer, jitter: Jitter },
-    /// A run by [`Effect::Run`] ended.
-    Finished { execution: ExecutionId, ending: Ending },
-    /// The tunnel device took a key, or why it did not.
-    Installed { key: PublicKey, outcome: Result<(), String> },
+    /// What was begun by [`Effect::Act`] has come to something.
+    Acted(Acted),
     /// A co-located program asks.
     Asked { call: CallId, caller: Caller, request: Request },
     /// The stream of a watcher has ended.
@@ -75,12 +72,8 @@ pub enum Effect {
     Keep { file: StateFile, change: Change },
     /// Answered by [`Input::Answered`] within the timeout; of an answer no more than `answer_max` bytes are kept.
     Send { call: CallId, request: Request, timeout: Duration, answer_max: usize },
-    /// Run an action; answered by [`Input::Finished`].
-    Run { execution: ExecutionId, run: Run },
-    /// End a run before its time; it is still answered by [`Input::Finished`].
-    Cancel { execution: ExecutionId },
-    /// Let the tunnel device use the private key with this public half; answered by [`Input::Installed`].
-    Install { key: PublicKey },
+    /// Begin something that takes its time; answered by [`Input::Acted`].
+    Act(Act),
     /// Answer [`Input::Asked`].
     Reply { call: CallId, response: Response },
     /// Move the event streams, one of which may answer [`Input::Asked`].

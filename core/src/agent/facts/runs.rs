@@ -3,16 +3,51 @@
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::{fmt, time::Duration};
 
-/// What is to be run.
+use crate::{
+    ids::{CallId, ExecutionId},
+    wire::grammar::Checksum,
+};
+
+/// Who ordered a run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RunId {
+    /// The control plane, by an entry of a pull.
+    Execution(ExecutionId),
+    /// A co-located program, by this call.
+    Local(CallId),
+}
+
+/// What is to be run, and within which limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    pub action: String,
-    /// Strings unquoted, every other value as its JSON text.
-    pub parameters: BTreeMap<String, String>,
+    pub program: Program,
     /// The run is over after this long, with [`Cause::TimedOut`].
     pub deadline: Duration,
     /// Each stream is kept up to this many bytes.
     pub max_output_bytes: usize,
+}
+
+/// What a run executes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// An action of the agent itself. Of its parameters strings are unquoted, every other value is its JSON text.
+    Builtin { name: String, parameters: BTreeMap<String, String> },
+    /// A file of the hooks directory, run only while its content has this digest.
+    Hook {
+        name: String,
+        digest: Checksum,
+        /// The whole of it.
+        environment: BTreeMap<String, String>,
+    },
+}
+
+impl Program {
+    /// What the operator calls it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Builtin { name, .. } | Self::Hook { name, .. } => name,
+        }
+    }
 }
 
 /// How a run ended.
@@ -26,6 +61,8 @@ pub struct Ending {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     Exited(i32),
+    /// It ended by a signal of this number.
+    Signalled(i32),
     TimedOut,
     Cancelled,
     /// It could not be run, or broke down; the text tells why.

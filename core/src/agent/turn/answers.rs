@@ -6,7 +6,7 @@ use super::Turn;
 use crate::{
     agent::{
         Notice, device, execution,
-        facts::{Answer, Effect, Ending, OrderKind, Stored},
+        facts::{Acted, Answer, Effect, OrderKind, RunId, Stored},
         heartbeat,
         life::Question,
         pull, register, rotation,
@@ -14,7 +14,7 @@ use crate::{
         sync, verdict,
     },
     backoff::Jitter,
-    ids::{CallId, ExecutionId},
+    ids::CallId,
     wire::grammar::PublicKey,
 };
 
@@ -103,11 +103,18 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn finished(&mut self, execution: ExecutionId, ending: Ending) {
-        self.dispatch(execution::Input::Finished { execution, ending });
+    pub(super) fn acted(&mut self, acted: Acted) {
+        match acted {
+            Acted::Finished { id: RunId::Execution(execution), ending } => {
+                self.dispatch(execution::Input::Finished { execution, ending });
+            }
+            // Nobody orders one yet.
+            Acted::Finished { id: RunId::Local(_), .. } => {}
+            Acted::Installed { key, outcome } => self.installed(key, outcome),
+        }
     }
 
-    pub(super) fn installed(&mut self, key: PublicKey, outcome: Result<(), String>) {
+    fn installed(&mut self, key: PublicKey, outcome: Result<(), String>) {
         self.device(match outcome {
             Ok(()) => device::Input::Installed(key),
             Err(reason) => device::Input::Failed { key, reason },

@@ -11,7 +11,7 @@ use super::Turn;
 use crate::{
     agent::{
         archive, device, execution,
-        facts::{Effect, Exit, Order, Purpose, StagedFile},
+        facts::{Act, Effect, Exit, Order, Purpose, RunId, StagedFile},
         heartbeat,
         life::{Life, Question},
         network::Network,
@@ -170,11 +170,15 @@ impl Turn<'_> {
         self.agent.device = step.state;
         for effect in step.effects {
             match effect {
-                device::Effect::Install(key) => self.effects.push(Effect::Install { key }),
+                device::Effect::Install(key) => self.act(Act::Install { key }),
                 device::Effect::Reconcile => self.pull(pull::Input::Triggered),
                 device::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }
         }
+    }
+
+    fn act(&mut self, act: Act) {
+        self.effects.push(Effect::Act(act));
     }
 
     fn post_key(&mut self, key: PublicKey) {
@@ -189,8 +193,13 @@ impl Turn<'_> {
     }
 
     pub(super) fn dispatch(&mut self, input: execution::Input) {
-        let step =
-            mem::take(&mut self.agent.dispatch).step(&self.settings.actions, self.now, input);
+        let node = self.node();
+        let kit = execution::Kit {
+            settings: &self.settings.actions,
+            hooks: &self.agent.hooks,
+            node: &node,
+        };
+        let step = mem::take(&mut self.agent.dispatch).step(kit, self.now, input);
         self.agent.dispatch = step.state;
         for effect in step.effects {
             match effect {
@@ -201,10 +210,10 @@ impl Turn<'_> {
                     self.send(question, &call, json::encode(&callback), timeout);
                 }
                 execution::Effect::Run { execution, run } => {
-                    self.effects.push(Effect::Run { execution, run })
+                    self.act(Act::Run { id: RunId::Execution(execution), run });
                 }
                 execution::Effect::Cancel(execution) => {
-                    self.effects.push(Effect::Cancel { execution })
+                    self.act(Act::Cancel(RunId::Execution(execution)));
                 }
                 execution::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }

@@ -1,6 +1,7 @@
 //! One step of the agent, while it is being taken: each machine moves in its turn, and what it orders is passed on.
 
 mod answers;
+mod ending;
 mod keeping;
 mod local;
 mod machines;
@@ -13,8 +14,8 @@ use alloc::{boxed::Box, vec::Vec};
 use core::{mem, time::Duration};
 
 use super::{
-    Agent, DRAIN_MAX, Effect, Exit, Input, Life, Memory, Question, Settings, device, execution,
-    heartbeat, post, pull, readiness::Readiness, register, rotation, secrets, sync, watch,
+    Agent, Effect, Exit, Input, Memory, Question, Settings, device, execution, heartbeat, post,
+    pull, readiness::Readiness, register, rotation, secrets, sync, watch,
 };
 use crate::{
     step::Step,
@@ -44,8 +45,7 @@ impl<'s> Turn<'s> {
             Input::Stored(stored) => self.stored(stored),
             Input::Kept { file, outcome } => self.kept(file, outcome),
             Input::Answered { call, answer, jitter } => self.answered(call, answer, jitter),
-            Input::Finished { execution, ending } => self.finished(execution, ending),
-            Input::Installed { key, outcome } => self.installed(key, outcome),
+            Input::Acted(acted) => self.acted(acted),
             Input::Asked { call, caller, request } => self.asked(call, &caller, &request),
             Input::Left(watcher) => self.watch(watch::Input::Left(watcher)),
             Input::Broke(door) => self.broke(door),
@@ -63,38 +63,12 @@ impl<'s> Turn<'s> {
         Step { state: self.agent, effects: self.effects }
     }
 
-    fn is_drained(&self) -> bool {
-        match self.agent.life {
-            Life::Draining { until } => {
-                let undecided = !self.agent.dispatch.is_idle()
-                    || self.agent.registration.is_undecided()
-                    || self.agent.rotation.is_committing()
-                    || self.agent.reports.writing() > 0
-                    || !self.agent.archive.is_idle();
-                !undecided || until <= self.now.mono
-            }
-            Life::Working | Life::Over => false,
-        }
-    }
-
     fn restarted(&mut self, mut memory: Box<Memory>) {
         self.agent.staged = memory.staged;
         let told = mem::take(&mut memory.findings);
         self.effects.extend(told.iter().map(|finding| Effect::Tell(finding.notice())));
         self.found(mem::take(&mut memory.state));
         self.registration(register::Input::Restarted(memory));
-    }
-
-    /// Begins the end: nothing new is sent but what finishes what is under way.
-    fn drain(&mut self) {
-        if self.agent.life == Life::Working {
-            self.agent.life = Life::Draining { until: self.now.mono.after(DRAIN_MAX) };
-            self.heartbeat(heartbeat::Input::Quieted);
-            self.pull(pull::Input::Quieted);
-            self.dispatch(execution::Input::Draining);
-            self.sync(sync::Input::Quieted);
-            self.watch(watch::Input::Closed);
-        }
     }
 
     fn ticked(&mut self) {
@@ -139,12 +113,5 @@ impl<'s> Turn<'s> {
         let call = self.agent.last_call;
         self.agent.asked.insert(call, question);
         self.effects.push(Effect::Send { call, request, timeout, answer_max });
-    }
-
-    /// Programs that wait for a secret are told that none comes any more.
-    pub(super) fn exit(&mut self, exit: Exit) {
-        self.secrets(secrets::Input::Quieted);
-        self.agent.life = Life::Over;
-        self.effects.push(Effect::Exit(exit));
     }
 }

@@ -1,0 +1,41 @@
+//! The end of an agent: a stop that waits for what is under way, and the exit.
+
+use super::Turn;
+use crate::agent::{
+    DRAIN_MAX, Effect, Exit, execution, heartbeat, life::Life, pull, secrets, sync, watch,
+};
+
+impl Turn<'_> {
+    pub(super) fn is_drained(&self) -> bool {
+        match self.agent.life {
+            Life::Draining { until } => {
+                let undecided = !self.agent.dispatch.is_idle()
+                    || self.agent.registration.is_undecided()
+                    || self.agent.rotation.is_committing()
+                    || self.agent.reports.writing() > 0
+                    || !self.agent.archive.is_idle();
+                !undecided || until <= self.now.mono
+            }
+            Life::Working | Life::Over => false,
+        }
+    }
+
+    /// Begins the end: nothing new is sent but what finishes what is under way.
+    pub(super) fn drain(&mut self) {
+        if self.agent.life == Life::Working {
+            self.agent.life = Life::Draining { until: self.now.mono.after(DRAIN_MAX) };
+            self.heartbeat(heartbeat::Input::Quieted);
+            self.pull(pull::Input::Quieted);
+            self.dispatch(execution::Input::Draining);
+            self.sync(sync::Input::Quieted);
+            self.watch(watch::Input::Closed);
+        }
+    }
+
+    /// Programs that wait for a secret are told that none comes any more.
+    pub(in crate::agent) fn exit(&mut self, exit: Exit) {
+        self.secrets(secrets::Input::Quieted);
+        self.agent.life = Life::Over;
+        self.effects.push(Effect::Exit(exit));
+    }
+}
