@@ -42,13 +42,16 @@ use super::{
 
 /// How long after it should have, a run may not have ended before the agent takes it as ended; less than the second that
 /// is promised.
-const PATIENCE: Duration = Duration::from_millis(950);
+const PATIENCE: Duration = Duration::from_millis(900);
 
 /// The longest deadline, so that every time can be told.
 const DEADLINE_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// How long the guard, which has closed its socket, is waited for.
 const LAST_BREATH: Duration = Duration::from_millis(500);
+
+/// What is told of a run that ended its own supervisors.
+const BEREFT: &str = "the processes that supervise the run were ended by others";
 
 /// A program and all that it is to be told.
 #[derive(Debug)]
@@ -117,6 +120,7 @@ struct Attended {
     stderr: Kept,
     group: Option<Group>,
     name: String,
+    due: Instant,
     /// When the run is taken as ended whatever is told.
     patience: Instant,
     /// The first thing that was found to be its end.
@@ -143,7 +147,7 @@ impl Attended {
 
     fn begin_in(image: &Path, job: Job, group: Option<Group>) -> Result<Self, String> {
         let deadline = job.deadline.min(DEADLINE_MAX);
-        let patience = Instant::now() + deadline + PATIENCE;
+        let due = Instant::now() + deadline;
         let name = job.arguments.first().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
         let (path, program) = match job.executable {
@@ -175,7 +179,8 @@ impl Attended {
             stderr,
             group,
             name,
-            patience,
+            due,
+            patience: due + PATIENCE,
             cause,
             called_off,
             gone,
@@ -241,7 +246,7 @@ impl Attended {
             Event::Signalled(signal) => self.note_end(Cause::Signalled(signal)),
             Event::Overran => self.end_with(Cause::TimedOut),
             Event::Unable(step, number) => self.end_with(Cause::Broken(unable(step, number))),
-            Event::Bereft => self.end_with(Cause::Broken(bereft())),
+            Event::Bereft => self.end_with(self.bereft()),
             Event::Gone => self.gone = true,
         }
     }
@@ -251,36 +256,43 @@ impl Attended {
         self.expect_end_within(LINGER + PATIENCE);
     }
 
-    /// What is left is ended by the ones that are left.
-    async fn leave(mut self) -> Ending {
-        if !self.gone {
-            self.force();
+    /// Supervisors that ended late were ended for that.
+    fn bereft(&self) -> Cause {
+        match Instant::now() < self.due {
+            true => Cause::Broken(BEREFT.to_owned()),
+            false => Cause::TimedOut,
         }
-        if let Some(group) = self.group.take().filter(|group| group.path().exists()) {
-            // It waits for the kernel a little.
-            drop(tokio::task::spawn_blocking(move || group.remove()));
-        }
-        let (stdout, stderr) = (self.stdout.into_captured(), self.stderr.into_captured());
-        let overran = Instant::now() >= self.patience;
-        let cause = self.cause.unwrap_or_else(|| match overran {
-            true => Cause::TimedOut,
-            false => Cause::Broken(bereft()),
-        });
-        // Whoever is not waited for here is by the runtime.
-        let _ = tokio::time::timeout(LAST_BREATH, self.guard.wait()).await;
-        Ending { cause, stdout, stderr }
     }
 
-    /// The supervisors did not come to an end, or were killed both.
-    fn force(&self) {
-        let id = self.guard.id().and_then(|id| i32::try_from(id).ok());
-        let Some(guard) = id.and_then(Pid::from_raw) else { return };
-        warn!(run = self.name, "a run is ended by force");
-        // They may have been stopped. One that has a guard no more ends everything by itself.
-        let _ = kill_process_group(guard, Signal::CONT);
-        let _ = kill_process(guard, Signal::KILL);
-        end_session(guard);
+    async fn leave(mut self) -> Ending {
+        let cause = self.cause.take().unwrap_or_else(|| self.bereft());
+        let (stdout, stderr) = (self.stdout.into_captured(), self.stderr.into_captured());
+        if self.gone {
+            // Where it is not waited for here, it is by the runtime.
+            let _ = tokio::time::timeout(LAST_BREATH, self.guard.wait()).await;
+        } else {
+            warn!(run = self.name, "a run is ended by force");
+            // It takes as long as there are processes, and the end is told without it.
+            drop(tokio::task::spawn_blocking(move || force(self.guard, self.group)));
+        }
+        Ending { cause, stdout, stderr }
     }
+}
+
+/// Ends what is left where the supervisors did not come to an end, or were killed both.
+fn force(guard: Child, group: Option<Group>) {
+    if let Some(group) = group {
+        group.remove();
+    }
+    let id = guard.id().and_then(|id| i32::try_from(id).ok());
+    if let Some(id) = id.and_then(Pid::from_raw) {
+        // They may have been stopped. One that has a guard no more ends everything by itself.
+        let _ = kill_process_group(id, Signal::CONT);
+        let _ = kill_process(id, Signal::KILL);
+        end_session(id);
+    }
+    // Only now may another process get its number.
+    drop(guard);
 }
 
 fn unable(step: Begin, number: i32) -> String {
@@ -296,10 +308,6 @@ fn unable(step: Begin, number: i32) -> String {
         }
         (Begin::Execute, _) => format!("it cannot be executed: {error}"),
     }
-}
-
-fn bereft() -> String {
-    "the processes that supervise the run were ended by others".to_owned()
 }
 
 /// Begins the guard and gives it all that it needs: itself, the way to it, and the ends of both streams.

@@ -15,7 +15,7 @@ use std::{
     sync::atomic::AtomicPtr,
 };
 
-use crate::process::checked;
+use crate::process::{checked, empty_set};
 
 /// What a child executes.
 #[derive(Debug)]
@@ -60,6 +60,7 @@ pub fn execute(command: &mut Command, program: Program) {
         if let Some(kept) = &kept {
             keep(kept)?;
         }
+        hear_signals()?;
         Err(replace(&path, &arguments, &environment))
     };
     // SAFETY: in the child the closure makes system calls alone, on memory that was made before the fork. It allocates
@@ -105,6 +106,15 @@ fn exchange_limit(
 fn keep(descriptor: &OwnedFd) -> io::Result<()> {
     // SAFETY: the descriptor is open, and the call takes numbers alone.
     checked(unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, 0) }).map(drop)
+}
+
+/// The standard library leaves held back what its process holds back.
+#[expect(unsafe_code, reason = "only bare calls may be made between fork and execve")]
+fn hear_signals() -> io::Result<()> {
+    let set = empty_set()?;
+    // SAFETY: the set is initialised and lives through the call; nobody asks for the old one.
+    checked(unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const set, ptr::null_mut()) })
+        .map(drop)
 }
 
 /// Comes back with the error alone.

@@ -59,7 +59,7 @@ fn set_close_on_execute(number: libc::c_int) -> io::Result<()> {
 pub fn hold_signals() -> io::Result<()> {
     for signal in 1..=SIGNAL_MAX {
         match set_default(signal) {
-            // SIGKILL, SIGSTOP, and those that the C library keeps for itself.
+            // SIGKILL and SIGSTOP.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
             outcome => outcome?,
         }
@@ -67,13 +67,18 @@ pub fn hold_signals() -> io::Result<()> {
     set_mask(&full_set()?)
 }
 
+/// The C library keeps two signals for itself, which may yet have been ignored by who began this process; so this asks
+/// the kernel.
 #[expect(unsafe_code, reason = "there is no safe wrapper of sigaction")]
 fn set_default(signal: libc::c_int) -> io::Result<()> {
-    // SAFETY: `sigaction` is a struct of numbers, an empty set of signals and pointers that may be null; zero is SIG_DFL.
-    let action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // More than the struct of any architecture; all zero is SIG_DFL without flags and with an empty set.
+    let action = [0_u64; 8];
+    let none = ptr::null_mut::<u64>();
     // SAFETY: the action is valid, lives through the call, and runs no code of this process; nobody asks for the old one.
-    let outcome = unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
-    checked(outcome).map(drop)
+    let outcome = unsafe {
+        libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), none, size_of::<u64>())
+    };
+    if outcome == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[expect(unsafe_code, reason = "there is no safe wrapper of sets of signals")]
@@ -85,7 +90,7 @@ fn full_set() -> io::Result<libc::sigset_t> {
 }
 
 #[expect(unsafe_code, reason = "there is no safe wrapper of sets of signals")]
-fn empty_set() -> io::Result<libc::sigset_t> {
+pub(crate) fn empty_set() -> io::Result<libc::sigset_t> {
     // SAFETY: a set of signals is an array of numbers, for which zero is a value.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: the set is writable.

