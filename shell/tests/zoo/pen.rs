@@ -47,12 +47,12 @@ pub(crate) fn mark() -> String {
 /// A program of these bytes that may take a while.
 pub(crate) fn program(bytes: impl AsRef<[u8]>) -> Job {
     supervisor::use_image(Path::new(env!("CARGO_BIN_EXE_meshward")));
-    of(sealed(bytes.as_ref()).unwrap())
+    of(sealed(bytes.as_ref()).expect("a program in memory"))
 }
 
 fn of(program: OwnedFd) -> Job {
     let mark = mark();
-    let path = std::env::var_os("PATH").unwrap();
+    let path = std::env::var_os("PATH").expect("a way to tools");
     Job {
         executable: Executable::Descriptor(program),
         arguments: vec![OsString::from(&mark)],
@@ -80,7 +80,7 @@ fn interpreter() -> &'static str {
     static PATH: OnceLock<String> = OnceLock::new();
     PATH.get_or_init(|| {
         let ask = ["-c", "import sys; print(sys.executable)"];
-        let told = Command::new("python3").args(ask).output().unwrap();
+        let told = Command::new("python3").args(ask).output().expect("Python is there");
         text(&told.stdout).trim().to_owned()
     })
 }
@@ -90,7 +90,7 @@ pub(crate) fn within(deadline: Duration, job: Job) -> Job {
 }
 
 fn mark_of(job: &Job) -> String {
-    job.arguments[0].to_str().unwrap().to_owned()
+    job.arguments[0].to_str().expect("marks are text").to_owned()
 }
 
 /// Lets a program run to its end, with which nothing of it is left.
@@ -128,7 +128,7 @@ pub(crate) async fn until(done: impl Fn() -> bool, otherwise: impl Fn() -> Strin
 
 /// All processes that have the mark in their environment or command line, with the latter.
 pub(crate) fn bearers(mark: &str) -> Vec<(u32, String)> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let processes = fs::read_dir("/proc").expect("processes are listed").flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let bears = |pid: u32, file: &str| {
         let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
@@ -147,5 +147,5 @@ pub(crate) fn bearers(mark: &str) -> Vec<(u32, String)> {
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
+    String::from_utf8(bytes.to_vec()).expect("text was printed")
 }

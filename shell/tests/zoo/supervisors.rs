@@ -62,7 +62,7 @@ async fn a_run_that_its_caller_drops_is_ended() {
 
 /// The folder in which a program makes the file `$BEGUN`.
 fn begun(mut job: Job) -> (tempfile::TempDir, Job) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     job.environment.push(("BEGUN".into(), folder.path().join("begun").into()));
     (folder, job)
 }
@@ -98,7 +98,7 @@ async fn an_agent_that_is_killed_leaves_nothing_of_its_runs() {
 }
 
 async fn play_the_agent(part: OsString, program: &str) {
-    let part = part.into_string().unwrap();
+    let part = part.into_string().expect("the part is text");
     let [mark, group, begun] = part.splitn(3, ':').collect::<Vec<_>>()[..] else {
         panic!("{part}")
     };
