@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     fs,
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::fs::FileTypeExt as _},
     path::Path,
     process::Command,
     sync::{
@@ -18,6 +18,7 @@ use meshward_shell::actions::{
     supervise::{ControlGroup, Executable, Job, supervise},
     supervisor::{self, Limits, sealed},
 };
+use rustix::fs::{CWD, Mode, mkfifoat};
 use tokio::{
     sync::oneshot,
     time::{Instant, interval, timeout},
@@ -65,9 +66,21 @@ fn of(program: OwnedFd) -> Job {
     }
 }
 
-/// A script for the shell, which hangs by `$hang` and works through its children by `$0`.
+/// A script for the shell, which hangs by the command `$hang` or where it opens `$silent`.
 pub(crate) fn script(text: &str) -> Job {
-    program(format!("#!/bin/sh\nhang='tail -f /dev/null'\n{text}\n"))
+    program(format!("#!/bin/sh\nsilent='{}'\nhang=\"cat $silent\"\n{text}\n", silent()))
+}
+
+/// A pipe without a writer, for which its readers wait for ever, whoever else has gone.
+pub(crate) fn silent() -> &'static str {
+    static SILENT: OnceLock<String> = OnceLock::new();
+    SILENT.get_or_init(|| {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("zoo-silent");
+        // Another process of these tests may have made it.
+        let _ = mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR);
+        assert!(fs::metadata(&path).is_ok_and(|file| file.file_type().is_fifo()), "{path:?}");
+        path.display().to_string()
+    })
 }
 
 /// A script for Python, with what these need.
