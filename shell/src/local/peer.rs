@@ -16,8 +16,9 @@ pub const SECRET_GROUP: &str = "agent-secrets";
 /// Reads the credentials; `None` where the kernel does not tell them. The group is looked up with each connection, so
 /// that one that is made or removed counts at once.
 pub(super) fn of(stream: &UnixStream, secret_group: Option<&str>) -> Option<Peer> {
-    let read =
-        stream.peer_cred().and_then(|known| Ok((known, meshward_peer::groups(stream.as_fd())?)));
+    let read = stream
+        .peer_cred()
+        .and_then(|known| Ok((known, meshward_sys::peer::groups(stream.as_fd())?)));
     match read {
         Ok((known, groups)) => Some(Peer {
             uid: known.uid(),
