@@ -126,6 +126,7 @@ fn addresses(config: &Config, settings: &Settings) -> Addresses {
     let listen = config.local_api.http_listen.clone();
     Addresses {
         socket: config.local_api.socket_path.clone(),
+        group: local::GROUP.to_owned(),
         secret_group: config.local_api.secret_auth_enabled.then(|| local::SECRET_GROUP.to_owned()),
         tcp: settings.tcp.clone().map(|settings| Tcp { listen, settings }),
         health: config.health.enabled.then(|| config.health.listen.clone()),
