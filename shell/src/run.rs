@@ -102,6 +102,7 @@ fn settings(config: &Config, purpose: Purpose) -> Result<Settings, StartError> {
             max_action_timeout: config.actions.max_action_timeout,
             max_output_bytes: config.actions.max_output_bytes,
             builtins: actions::BUILTINS.iter().map(|&name| name.to_owned()).collect(),
+            hooks: config.actions.enabled && purpose == Purpose::Run,
         },
     })
 }

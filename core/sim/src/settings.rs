@@ -34,6 +34,7 @@ pub(crate) fn agent() -> Settings {
             max_action_timeout: Duration::from_secs(600),
             max_output_bytes: 1 << 20,
             builtins: vec![ACTION.to_owned()],
+            hooks: true,
         },
     }
 }

@@ -1,10 +1,13 @@
-//! What the hands are told to begin, and what comes of it: runs, uploads, the tunnel device.
+//! What the hands are told to begin, and what comes of it: runs, looks at the hooks, the tunnel device.
 //!
 //! Nothing of this is waited for; each order that is answered names what its answer brings back.
 
-use alloc::string::String;
+use alloc::{boxed::Box, string::String};
 
-use super::runs::{Ending, Run, RunId};
+use super::{
+    hooks::Scan,
+    runs::{Ending, Run, RunId},
+};
 use crate::wire::grammar::PublicKey;
 
 /// An order that is begun, and answered when it is done.
@@ -16,6 +19,8 @@ pub enum Act {
     Cancel(RunId),
     /// Let the tunnel device use the private key with this public half; answered by [`Acted::Installed`].
     Install { key: PublicKey },
+    /// Look at the hooks directory, and watch it from then on; answered by [`Acted::Scanned`].
+    Scan,
 }
 
 /// How an [`Act`] ended.
@@ -25,4 +30,8 @@ pub enum Acted {
     Finished { id: RunId, ending: Ending },
     /// The tunnel device took a key, or why it did not.
     Installed { key: PublicKey, outcome: Result<(), String> },
+    /// The hooks directory was looked at.
+    Scanned(Box<Scan>),
+    /// Something in the hooks directory, or on the way to it, has changed since it was looked at.
+    Stirred,
 }

@@ -47,6 +47,8 @@ pub struct ActionSettings {
     pub max_output_bytes: usize,
     /// The built-in actions that the shell can run.
     pub builtins: Vec<String>,
+    /// Whether there is a hooks directory to be looked at.
+    pub hooks: bool,
 }
 
 /// Who may ask by TCP.
