@@ -3,9 +3,13 @@
 //! Specification: "Built-in actions" and "Dispatch of pulled executions".
 
 mod bounded;
+mod cgroup;
 mod diagnostics;
 mod host;
-mod tool;
+mod kept;
+pub mod supervise;
+pub mod supervisor;
+pub mod tool;
 
 use std::any::Any;
 

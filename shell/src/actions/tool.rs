@@ -1,112 +1,95 @@
-//! A tool of the system, run for the text it prints: without a shell, an input or an inherited variable.
+//! A tool of the system, run for the text it prints: without a shell, an input or an inherited variable, and ended as
+//! every other run.
 
-use std::{process::Stdio, time::Duration};
+use std::{
+    ffi::OsString,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use rustix::process::{Pid, Signal};
-use tokio::{
-    io::AsyncReadExt,
-    process::{Child, Command},
+use meshward_core::agent::{Cause, Ending};
+use tokio::sync::oneshot;
+
+use super::{
+    supervise::{ControlGroup, Executable, Job, supervise},
+    supervisor::Limits,
 };
 
 /// Where tools are looked for.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The longest output that is kept, in bytes.
-pub(super) const OUTPUT_MAX: usize = 512 * 1024;
-
-/// Ends the whole group of a tool, its children included, when the run is given up.
-struct Group(Option<Pid>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            // The group may be empty already.
-            let _ = rustix::process::kill_process_group(group, Signal::KILL);
-        }
-    }
-}
+pub const OUTPUT_MAX: usize = 512 * 1024;
 
 /// What a tool printed, up to [`OUTPUT_MAX`]; `None` where it is missing, fails, or takes longer than the limit.
-pub(super) async fn text(command: &[&str], limit: Duration) -> Option<String> {
-    let (program, arguments) = command.split_first()?;
-    let mut child = Command::new(program)
-        .args(arguments)
-        .env_clear()
-        .env("PATH", PATH)
-        .env("LC_ALL", "C")
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()
-        .ok()?;
-    let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    let group = Group(pid);
-    let printed = tokio::time::timeout(limit, printed(&mut child, group)).await;
-    printed.ok().flatten()
+pub async fn text(command: &[&str], limit: Duration) -> Option<String> {
+    // Held until the end: a tool is ended where it is dropped.
+    let (_go_on, cancelled) = oneshot::channel();
+    let ending = run(command, limit, OUTPUT_MAX, cancelled).await?;
+    match ending.cause {
+        Cause::Exited(0) => Some(String::from_utf8_lossy(&ending.stdout.bytes).into_owned()),
+        Cause::Exited(_)
+        | Cause::Signalled(_)
+        | Cause::TimedOut
+        | Cause::Cancelled
+        | Cause::Broken(_) => None,
+    }
 }
 
-async fn printed(child: &mut Child, mut group: Group) -> Option<String> {
-    let mut bytes = Vec::new();
-    let output = child.stdout.take()?;
-    output.take(OUTPUT_MAX as u64).read_to_end(&mut bytes).await.ok()?;
-    if bytes.len() < OUTPUT_MAX {
-        let status = child.wait().await.ok()?;
-        // Its id is free for others once it has been waited for.
-        group.0 = None;
-        if !status.success() {
-            return None;
-        }
-    }
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+/// How a tool ended; `None` where it is missing.
+pub async fn run(
+    command: &[&str],
+    limit: Duration,
+    max_output_bytes: usize,
+    cancelled: oneshot::Receiver<()>,
+) -> Option<Ending> {
+    let path = find(command.first()?, PATH)?;
+    let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+    let job = Job {
+        executable: Executable::Path(path),
+        arguments: command.iter().map(OsString::from).collect(),
+        environment: vec![variable("PATH", PATH), variable("LC_ALL", "C")],
+        directory: "/".into(),
+        deadline: limit,
+        max_output_bytes,
+        limits: Limits::default(),
+        // It begins nothing that would need one.
+        group: ControlGroup::Never,
+    };
+    Some(supervise(job, cancelled).await)
+}
+
+/// The first file of that name that somebody may execute.
+fn find(name: &str, path: &str) -> Option<PathBuf> {
+    let files = path.split(':').map(|folder| Path::new(folder).join(name));
+    files.into_iter().find(|file| {
+        file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::{fs, os::unix::fs::PermissionsExt as _};
 
-    use super::{OUTPUT_MAX, text};
+    use super::{PATH, find};
 
-    const LONG: Duration = Duration::from_secs(60);
-
-    #[tokio::test]
-    async fn a_tool_gives_its_text_and_sees_only_two_variables() {
-        let printed = text(&["env"], LONG).await.unwrap();
-        let mut names: Vec<_> = printed.lines().filter_map(|line| line.split('=').next()).collect();
-        names.sort_unstable();
-        assert_eq!(names, ["LC_ALL", "PATH"]);
-    }
-
-    #[tokio::test]
-    async fn a_tool_that_is_missing_or_fails_gives_nothing() {
-        assert_eq!(text(&["meshward-no-such-tool"], LONG).await, None);
-        assert_eq!(text(&["sh", "-c", "echo text; exit 3"], LONG).await, None);
-    }
-
-    #[tokio::test]
-    async fn a_tool_that_hangs_is_ended_with_its_children() {
-        let begun = Instant::now();
-        let mark = format!("39{:06}", std::process::id() % 1_000_000);
-        let script = format!("sleep {mark} & sleep {mark}");
-        assert_eq!(text(&["sh", "-c", &script], Duration::from_millis(300)).await, None);
-        assert!(begun.elapsed() < Duration::from_secs(30));
-        while running(&mark) {
-            assert!(begun.elapsed() < Duration::from_secs(30), "a child lives on");
-            tokio::task::yield_now().await;
+    #[test]
+    fn a_tool_is_the_first_file_on_the_way_that_may_be_executed() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        for (name, mode) in [("a", 0o644), ("b", 0o755), ("c", 0o755)] {
+            fs::create_dir(place(name)).unwrap();
+            fs::write(place(name).join("tool"), "").unwrap();
+            fs::set_permissions(place(name).join("tool"), fs::Permissions::from_mode(mode))
+                .unwrap();
         }
-    }
-
-    fn running(mark: &str) -> bool {
-        let processes = std::fs::read_dir("/proc").unwrap().flatten();
-        processes
-            .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
-            .any(|line| line == format!("sleep\0{mark}\0").as_bytes())
-    }
-
-    #[tokio::test]
-    async fn a_flood_is_cut_and_ended() {
-        assert_eq!(text(&["cat", "/dev/zero"], LONG).await.unwrap().len(), OUTPUT_MAX);
+        fs::create_dir(place("folder")).unwrap();
+        fs::create_dir(place("folder").join("tool")).unwrap();
+        let path =
+            ["missing", "folder", "a", "b", "c"].map(|name| place(name).display().to_string());
+        assert_eq!(find("tool", &path.join(":")), Some(place("b").join("tool")));
+        assert_eq!(find("tool", &path[..3].join(":")), None);
+        assert!(find("sh", PATH).is_some());
     }
 }
