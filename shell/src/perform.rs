@@ -19,6 +19,7 @@ use crate::{
     client::Client,
     drive::Outcome,
     hands::Hands,
+    hooks::HooksDir,
     local::{Asked, Reply, watch::Watchers},
     registration::RegistrationSources,
     store::{Store, Writer},
@@ -44,13 +45,14 @@ impl Performer {
         client: Client,
         sources: RegistrationSources,
         facts: mpsc::Sender<Input>,
+        hooks: HooksDir,
     ) -> Self {
         Self {
             store: Arc::new(Mutex::new(store)),
             writer,
             client,
             sources,
-            hands: Hands::new(facts.clone()),
+            hands: Hands::new(facts.clone(), hooks),
             facts,
             askers: BTreeMap::new(),
             watchers: Watchers::default(),

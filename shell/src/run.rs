@@ -12,6 +12,7 @@ use crate::{
     client::{Client, ClientError, ClientSettings},
     config::{Config, LocalApi},
     drive::{self, INBOX_MAX, Inbox},
+    hooks::HooksDir,
     image,
     local::{
         self, ASKED_MAX, Addresses, Inlet, ListenError, Listeners, Tcp,
@@ -64,7 +65,13 @@ pub async fn run(
     };
     let (writer, written) = start_writer(&mut store, &facts_in)?;
     info!(version = VERSION, control_plane = config.control_plane.url, "starting");
-    let performer = Performer::new((store, writer), client, sources, facts_in);
+    let performer = Performer::new(
+        (store, writer),
+        client,
+        sources,
+        facts_in,
+        HooksDir::new(&config.actions.hooks_dir),
+    );
     let exit = drive::drive(&settings, memory, performer, Inbox { facts, asked }, stop).await;
     listeners.close(config.local_api.shutdown_timeout).await;
     written.wait(config.local_api.shutdown_timeout).await;
