@@ -9,10 +9,10 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use super::{
-    grammar::duration,
     json::{self, Raw},
     local::ActionParameter,
 };
+use crate::duration;
 
 /// The longest sidecar, in bytes.
 pub const SIDECAR_MAX: usize = 16_384;

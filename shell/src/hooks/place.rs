@@ -56,6 +56,14 @@ pub(super) fn held(stat: &Stat) -> Held {
     Held { kind, owner: stat.st_uid, mode: stat.st_mode & 0o7777, changed }
 }
 
+/// The hooks directory, once it was entered.
+#[derive(Debug)]
+pub(super) struct Entered {
+    pub(super) folder: OwnedFd,
+    /// As it is called.
+    path: OsString,
+}
+
 /// A way under way.
 struct Way<'w> {
     /// The folders that were entered; the last is the one that the next name is looked up in.
@@ -71,7 +79,7 @@ struct Way<'w> {
 }
 
 /// Enters the hooks directory from the root on.
-pub(super) fn enter(directory: &Path, watching: &mut Watching) -> Result<OwnedFd, Stop> {
+pub(super) fn enter(directory: &Path, watching: &mut Watching) -> Result<Entered, Stop> {
     let root = openat(CWD, "/", FOLDER, Mode::empty()).map_err(|error| failed("/", error))?;
     judge(&root, "/".as_ref(), trust::on_the_way)?;
     let mut way = Way::new(root, watching, false);
@@ -89,19 +97,21 @@ pub(super) fn enter(directory: &Path, watching: &mut Watching) -> Result<OwnedFd
     let called = directory.as_os_str();
     judge(way.here(), called, trust::folder)?;
     way.watch_all();
-    way.folders.pop().ok_or(Stop::Absent)
+    let folder = way.folders.pop().ok_or(Stop::Absent)?;
+    Ok(Entered { folder, path: called.to_owned() })
 }
 
 /// Opens a file of the hooks directory, to which a link may lead that does not leave it. One that is not `wanted` by
 /// its looks is as good as none; what is opened is judged by nobody yet.
 pub(super) fn open(
-    directory: &OwnedFd,
+    directory: &Entered,
     name: &OsStr,
     wanted: impl Fn(&Held) -> bool,
     watching: &mut Watching,
 ) -> Result<(File, Held), Stop> {
-    let directory = directory.try_clone().map_err(|error| broken(name, error))?;
-    let mut way = Way::new(directory, watching, true);
+    let folder = directory.folder.try_clone().map_err(|error| broken(name, error))?;
+    let mut way = Way::new(folder, watching, true);
+    way.called.clone_from(&directory.path);
     way.go(name);
     while let Some(name) = way.next() {
         let found = way.look(&name)?;
@@ -114,7 +124,7 @@ pub(super) fn open(
             FileKind::Regular if way.open.is_empty() && !wanted(&found) => break,
             FileKind::Regular if way.open.is_empty() => return way.open_file(&name),
             FileKind::Folder | FileKind::Regular | FileKind::Other => {
-                return Err(Stop::Distrusted { path: name, why: Distrust::NotRegular });
+                return Err(way.distrusted(Distrust::NotRegular));
             }
         }
     }

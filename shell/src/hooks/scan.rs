@@ -4,7 +4,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs::File,
     io::{self, Read as _},
-    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
+    os::unix::ffi::OsStrExt as _,
 };
 
 use meshward_core::{
@@ -17,13 +17,13 @@ use meshward_core::{
     },
     wire::{grammar::Checksum, hook::SIDECAR_MAX},
 };
-use rustix::fs::{Dir, fstat};
+use rustix::fs::{Dir, Mode, OFlags, fstat, openat};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
 use super::{
     HooksDir,
-    place::{self, Stop, held},
+    place::{self, Entered, Stop, held},
     watch::{Watch, Watching},
 };
 use crate::clock;
@@ -70,10 +70,12 @@ pub fn scan(directory: &HooksDir) -> Seen {
     Seen { sight, watching }
 }
 
-fn list(folder: &OwnedFd, watching: &mut Watching) -> io::Result<Sight> {
+fn list(directory: &Entered, watching: &mut Watching) -> io::Result<Sight> {
     let mut names = Vec::new();
     let mut crowded = false;
-    for entry in Dir::read_from(folder)? {
+    let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = openat(&directory.folder, ".", folder, Mode::empty())?;
+    for entry in Dir::new(folder)? {
         let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
         if name == "." || name == ".." {
             continue;
@@ -85,14 +87,14 @@ fn list(folder: &OwnedFd, watching: &mut Watching) -> io::Result<Sight> {
         names.push(name);
     }
     let found = |name: &OsString| {
-        let found = file(folder, name, watching)?;
+        let found = file(directory, name, watching)?;
         Some(FoundHook { name: name.to_string_lossy().into_owned(), found })
     };
     Ok(Sight::Found { files: names.iter().filter_map(found).collect(), crowded })
 }
 
 /// `None` for what is no hook and not meant as one.
-fn file(folder: &OwnedFd, name: &OsStr, watching: &mut Watching) -> Option<FoundProgram> {
+fn file(folder: &Entered, name: &OsStr, watching: &mut Watching) -> Option<FoundProgram> {
     let named = named(name.as_bytes());
     if named == Named::Other {
         return None;
@@ -154,7 +156,7 @@ fn digest(file: &mut File, before: &Held) -> io::Result<Digested> {
 }
 
 /// What stands beside a hook; `None` while somebody writes it.
-fn sidecar(folder: &OwnedFd, hook: &OsStr, watching: &mut Watching) -> Option<FoundSidecar> {
+fn sidecar(folder: &Entered, hook: &OsStr, watching: &mut Watching) -> Option<FoundSidecar> {
     let mut name = hook.to_owned();
     name.push(SIDECAR_SUFFIX);
     let (file, held) = match place::open(folder, &name, |_| true, watching) {

@@ -3,7 +3,6 @@
 //! Specification: "Resources and their fields" and `decisions.md` section 5 (Base64, `ip:port`).
 
 mod addr;
-pub mod duration;
 mod encoding;
 mod fingerprint;
 mod key;
