@@ -113,7 +113,7 @@ fn a_link_is_followed_within_the_directory_and_no_further() {
     place.link("loop", "loop");
     place.link("up-and-down", "../hooks/real");
     place.link("absolute", place.file("real"));
-    place.link("outside", "/bin/sh");
+    place.link("outside", place.path("outside"));
     place.link("of-another", "real");
     chown(&place.file("of-another"), 1234);
     let loops = (
@@ -246,7 +246,7 @@ fn a_file_that_was_written_a_moment_ago_is_not_counted_yet() {
 /// What can happen in the hooks directory and around it.
 const CHANGES: [(&str, fn(&Place)); 12] = [
     ("a hook comes", |place| place.hook("new", GOOD)),
-    ("its content changes", |place| fs::write(place.file("a"), "x").unwrap()),
+    ("its content changes", |place| place.put("a", "x", 0o755)),
     ("its mode changes", |place| chmod(&place.file("a"), 0o700)),
     ("it goes", |place| fs::remove_file(place.file("a")).unwrap()),
     ("it is renamed", |place| fs::rename(place.file("a"), place.file("b")).unwrap()),
@@ -254,7 +254,7 @@ const CHANGES: [(&str, fn(&Place)); 12] = [
         fs::write(place.path("other"), "x").unwrap();
         fs::rename(place.path("other"), place.file("a")).unwrap();
     }),
-    ("what a link leads to changes", |place| fs::write(place.file("sub/c"), "x").unwrap()),
+    ("what a link leads to changes", |place| place.put("sub/c", "x", 0o755)),
     ("the mode of the directory changes", |place| chmod(place.hooks.path(), 0o777)),
     ("the mode of its parent changes", |place| chmod(&place.path(""), 0o777)),
     ("the directory goes", |place| fs::remove_dir_all(place.hooks.path()).unwrap()),

@@ -2,11 +2,11 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, Permissions},
+    fs::{self, File, Permissions},
     io::{self, Write as _},
     os::unix::{
         ffi::OsStrExt as _,
-        fs::{PermissionsExt as _, symlink},
+        fs::{OpenOptionsExt as _, PermissionsExt as _, symlink},
     },
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -17,6 +17,7 @@ use meshward_core::{
     wire::grammar::Checksum,
 };
 use meshward_shell::hooks::{self, HooksDir, Watch};
+use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -47,11 +48,14 @@ impl Place {
             let hooks = HooksDir::new(&home.path().join("hooks"));
             fs::create_dir(hooks.path()).unwrap();
             chmod(hooks.path(), 0o755);
-            Self { home, hooks }
+            let place = Self { home, hooks };
+            fs::write(place.path("outside"), "#!/bin/sh\necho outside\n").unwrap();
+            chmod(&place.path("outside"), 0o755);
+            place
         })
     }
 
-    /// A path beside the hooks directory.
+    /// A path beside the hooks directory, where there is a program `outside`.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
@@ -61,10 +65,14 @@ impl Place {
         self.hooks.path().join(name)
     }
 
+    /// Writes a file of the directory itself: a link is never written through, as root's tests would change the system.
     pub(crate) fn put(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>, mode: u32) {
-        let path = self.file(name);
-        fs::write(&path, content).unwrap();
-        chmod(&path, mode);
+        let no_link = OFlags::NOFOLLOW.bits().try_into().unwrap();
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).custom_flags(no_link);
+        let mut file = options.open(self.file(name)).unwrap();
+        file.write_all(content.as_ref()).unwrap();
+        file.set_permissions(Permissions::from_mode(mode)).unwrap();
     }
 
     pub(crate) fn hook(&self, name: &str, content: &str) {
