@@ -13,6 +13,7 @@ use meshward_core::{
         http::Response,
         identity::{Files, Found, KeyFile},
         secret::seal,
+        upload_url::Origin,
     },
 };
 
@@ -53,6 +54,7 @@ pub(crate) fn settings(secret_auth_enabled: bool) -> Settings {
             max_output_bytes: 1 << 20,
             builtins: vec!["diagnostics.collect".into()],
             hooks: true,
+            origin: Origin { is_encrypted: false, host: "plane.example".into() },
         },
     }
 }

@@ -1,4 +1,5 @@
-//! What the agent orders that takes its time: runs, looks at the hooks, the tunnel device. Begun here, answered through the inbox.
+//! What the agent orders that takes its time: runs, uploads, looks at the hooks, the tunnel device. Begun here, answered
+//! through the inbox.
 
 use std::{
     collections::BTreeMap,
@@ -7,13 +8,16 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{Act, Acted, Captured, Cause, Ending, Input, Run, RunId, Scan, Sight},
-    wire::grammar::PublicKey,
+    agent::{Act, Acted, Bytes, Captured, Cause, Ending, Input, Run, RunId, Scan, Sight},
+    ids::CallId,
+    wire::{grammar::PublicKey, upload_url::UploadUrl},
 };
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     actions::{self, bounded::bounded},
+    chance,
+    client::Client,
     hooks::{self, HooksDir, Watch},
     tunnel::{NoTunnel, Tunnel},
 };
@@ -26,6 +30,7 @@ const UNSEEN: &str = "it is not read within a minute, as from a disk that hangs"
 #[derive(Debug)]
 pub(crate) struct Hands {
     facts: mpsc::Sender<Input>,
+    client: Client,
     tunnel: Arc<dyn Tunnel>,
     runs: BTreeMap<RunId, oneshot::Sender<()>>,
     hooks: HooksDir,
@@ -34,14 +39,15 @@ pub(crate) struct Hands {
 }
 
 impl Hands {
-    pub(crate) fn new(facts: mpsc::Sender<Input>, hooks: HooksDir) -> Self {
+    pub(crate) fn new(facts: mpsc::Sender<Input>, client: Client, hooks: HooksDir) -> Self {
         let (tunnel, runs, watch) = (Arc::new(NoTunnel), BTreeMap::new(), Arc::default());
-        Self { facts, tunnel, runs, hooks, watch }
+        Self { facts, client, tunnel, runs, hooks, watch }
     }
 
     pub(crate) fn begin(&mut self, act: Act) {
         match act {
             Act::Run { id, run } => self.run(id, run),
+            Act::Upload { call, url, bytes, timeout } => self.upload(call, url, (bytes, timeout)),
             Act::Cancel(id) => drop(self.runs.remove(&id)),
             Act::Install { key } => self.install(key),
             Act::Scan => self.scan(),
@@ -76,6 +82,14 @@ impl Hands {
                 None => Scan { sight: Sight::Failed(UNSEEN.to_owned()), watched: Ok(()) },
             };
             let _ = facts.send(Input::Acted(Acted::Scanned(Box::new(scan)))).await;
+        });
+    }
+
+    fn upload(&self, call: CallId, url: UploadUrl, (bytes, timeout): (Bytes, Duration)) {
+        let (client, facts) = (self.client.clone(), self.facts.clone());
+        tokio::spawn(async move {
+            let answer = client.upload(&url, bytes, timeout).await;
+            let _ = facts.send(Input::Answered { call, answer, jitter: chance::jitter() }).await;
         });
     }
 

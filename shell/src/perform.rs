@@ -50,9 +50,9 @@ impl Performer {
         Self {
             store: Arc::new(Mutex::new(store)),
             writer,
+            hands: Hands::new(facts.clone(), client.clone(), hooks),
             client,
             sources,
-            hands: Hands::new(facts.clone(), hooks),
             facts,
             askers: BTreeMap::new(),
             watchers: Watchers::default(),

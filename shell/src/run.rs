@@ -53,7 +53,7 @@ pub async fn run(
     let mut store = Store::open(&config.node.data_dir)?.forgetting(sources.token_file());
     let memory = store.remember()?;
     let client = Client::new(&client_settings(config))?;
-    let settings = settings(config, purpose)?;
+    let settings = settings(config, purpose, &client)?;
     let (facts_in, facts) = mpsc::channel(INBOX_MAX);
     let (asked_in, asked) = mpsc::channel(ASKED_MAX);
     let listeners = match purpose {
@@ -87,7 +87,7 @@ fn start_writer(
     Writer::start(state, facts.clone()).map_err(StartError::Writer)
 }
 
-fn settings(config: &Config, purpose: Purpose) -> Result<Settings, StartError> {
+fn settings(config: &Config, purpose: Purpose, client: &Client) -> Result<Settings, StartError> {
     Ok(Settings {
         purpose,
         max_retry_duration: config.registration.max_retry_duration,
@@ -108,6 +108,7 @@ fn settings(config: &Config, purpose: Purpose) -> Result<Settings, StartError> {
             max_concurrent: config.actions.max_concurrent,
             max_action_timeout: config.actions.max_action_timeout,
             max_output_bytes: config.actions.max_output_bytes,
+            origin: client.origin(),
             builtins: actions::BUILTINS.iter().map(|&name| name.to_owned()).collect(),
             hooks: config.actions.enabled && purpose == Purpose::Run,
         },

@@ -19,20 +19,25 @@ pub enum Route {
     Rotate,
     Ack,
     Started,
+    /// `started` once more, with the size of an output.
+    Declared,
     Terminal,
     Report,
+    Upload,
 }
 
 impl Route {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Register,
         Self::Heartbeat,
         Self::Pull,
         Self::Rotate,
         Self::Ack,
         Self::Started,
+        Self::Declared,
         Self::Terminal,
         Self::Report,
+        Self::Upload,
     ];
 
     /// Whether it is called all the time.
@@ -43,8 +48,10 @@ impl Route {
             | Self::Rotate
             | Self::Ack
             | Self::Started
+            | Self::Declared
             | Self::Terminal
-            | Self::Report => false,
+            | Self::Report
+            | Self::Upload => false,
         }
     }
 }
@@ -55,6 +62,8 @@ pub enum Said {
     Callback {
         execution: ExecutionId,
         status: String,
+        /// It announces output.
+        declares: bool,
     },
     Heartbeat {
         client_now: Option<Timestamp>,
@@ -72,12 +81,16 @@ pub enum Said {
     Rotate {
         key: String,
     },
+    Upload {
+        execution: ExecutionId,
+    },
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Members {
     client_now: Option<Timestamp>,
+    declared_output_bytes: Option<i64>,
     new_public_key: String,
     nonce: String,
     public_key: String,
@@ -95,10 +108,14 @@ impl Said {
         if let Some((_, execution)) = request.path.rsplit_once("/executions/") {
             let status = members.status.map(|raw| raw.text().trim_matches('"').to_owned());
             let execution = ExecutionId(execution.to_owned());
-            return Self::Callback { execution, status: status.unwrap_or_default() };
+            let declares = members.declared_output_bytes.is_some();
+            return Self::Callback { execution, status: status.unwrap_or_default(), declares };
         }
         if let Some((_, key)) = request.path.rsplit_once("/state/reports/") {
             return Self::Report { key: key.to_owned(), value: members.value };
+        }
+        if let Some(execution) = request.path.strip_prefix("/exec-output/") {
+            return Self::Upload { execution: ExecutionId(execution.to_owned()) };
         }
         match request.path.as_str() {
             "/v1/register" => Self::Register { nonce: members.nonce, key: members.public_key },
@@ -112,6 +129,7 @@ impl Said {
 
     pub fn route(&self) -> Route {
         match self {
+            Self::Callback { declares: true, .. } => Route::Declared,
             Self::Callback { status, .. } => match status.as_str() {
                 "ack" => Route::Ack,
                 "started" => Route::Started,
@@ -122,6 +140,7 @@ impl Said {
             Self::Register { .. } => Route::Register,
             Self::Report { .. } => Route::Report,
             Self::Rotate { .. } => Route::Rotate,
+            Self::Upload { .. } => Route::Upload,
         }
     }
 }

@@ -5,7 +5,10 @@ use std::time::Duration;
 use meshward_core::{
     agent::{ActionSettings, Purpose, Settings},
     plane,
-    wire::grammar::{Checksum, base64_text},
+    wire::{
+        grammar::{Checksum, base64_text},
+        upload_url::Origin,
+    },
 };
 
 /// How many executions run at once.
@@ -13,6 +16,9 @@ pub(crate) const MAX_CONCURRENT: usize = 3;
 
 /// The one action that the agent has.
 pub(crate) const ACTION: &str = "probe";
+
+/// Where the control plane is reached.
+pub(crate) const HOST: &str = "plane.example";
 
 /// The agent's.
 pub(crate) fn agent() -> Settings {
@@ -35,6 +41,7 @@ pub(crate) fn agent() -> Settings {
             max_output_bytes: 1 << 20,
             builtins: vec![ACTION.to_owned()],
             hooks: true,
+            origin: Origin { is_encrypted: false, host: HOST.to_owned() },
         },
     }
 }

@@ -20,6 +20,8 @@ pub(super) enum Question {
     Heartbeat,
     Pull,
     Register,
+    /// Whether the output of this run was taken.
+    Upload(ExecutionId),
     Report {
         key: ReportKey,
         generation: u64,

@@ -35,8 +35,8 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 pub use facts::{
-    Act, Acted, ActionSettings, Answer, Caller, Captured, Cause, Change, Content, Door, Effect,
-    Ending, Exit, Failure, FileKind, Finding, Folder, FoundContent, FoundFile, FoundHook,
+    Act, Acted, ActionSettings, Answer, Bytes, Caller, Captured, Cause, Change, Content, Door,
+    Effect, Ending, Exit, Failure, FileKind, Finding, Folder, FoundContent, FoundFile, FoundHook,
     FoundProgram, FoundSidecar, Gathered, Held, Input, Lost, Memory, Order, OrderKind, Peer,
     Program, Purpose, Run, RunId, Scan, Settings, Sight, StagedFile, StateFile, Stored, Stream,
     TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Wanted,

@@ -17,6 +17,7 @@ use meshward_core::{
         http::{Request, Response},
         identity::{Files, Found, KeyFile, TokenDigest},
         timestamp::{Spelled, Timestamp},
+        upload_url::Origin,
     },
 };
 
@@ -60,6 +61,7 @@ pub(crate) fn actions() -> ActionSettings {
         max_output_bytes: 1 << 20,
         builtins: vec!["diagnostics.collect".into()],
         hooks: false,
+        origin: Origin { is_encrypted: false, host: "plane.example".into() },
     }
 }
 

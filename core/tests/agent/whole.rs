@@ -178,6 +178,7 @@ impl Shell {
                 assert!(!self.draining, "{execution:?} begins during a drain");
                 self.runs.push(execution);
             }
+            Effect::Act(Act::Upload { .. }) => panic!("no run prints so much"),
             Effect::Act(Act::Cancel(execution)) => assert!(self.runs.contains(&execution)),
             Effect::Act(Act::Install { key }) => {
                 self.give(Input::Acted(Acted::Installed { key, outcome: Ok(()) }))

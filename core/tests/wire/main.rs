@@ -22,6 +22,7 @@ mod integrity;
 mod json;
 mod json_types;
 mod problem;
+mod pulled;
 mod quote;
 mod retry_after;
 mod secret;
@@ -30,3 +31,4 @@ mod sse;
 #[expect(dead_code, reason = "the machines' own properties are not needed here")]
 mod support;
 mod timestamp;
+mod upload_url;

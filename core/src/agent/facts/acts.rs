@@ -2,25 +2,42 @@
 //!
 //! Nothing of this is waited for; each order that is answered names what its answer brings back.
 
-use alloc::{boxed::Box, string::String};
+use alloc::{boxed::Box, string::String, vec::Vec};
+use core::{fmt, time::Duration};
 
 use super::{
     hooks::Scan,
     runs::{Ending, Run, RunId},
 };
-use crate::wire::grammar::PublicKey;
+use crate::{
+    ids::CallId,
+    wire::{grammar::PublicKey, upload_url::UploadUrl},
+};
 
 /// An order that is begun, and answered when it is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Run a program; answered by [`Acted::Finished`].
     Run { id: RunId, run: Run },
+    /// Bring the output of a run to where the control plane has invited it: one PUT, without a bearer, a redirect or a
+    /// second try; answered by [`Input::Answered`](super::Input::Answered) within the timeout.
+    Upload { call: CallId, url: UploadUrl, bytes: Bytes, timeout: Duration },
     /// End a run before its time; it is still answered by [`Acted::Finished`].
     Cancel(RunId),
     /// Let the tunnel device use the private key with this public half; answered by [`Acted::Installed`].
     Install { key: PublicKey },
     /// Look at the hooks directory, and watch it from then on; answered by [`Acted::Scanned`].
     Scan,
+}
+
+/// What a run has printed; it may hold anything, so only its length is ever shown.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Bytes(pub Vec<u8>);
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
 }
 
 /// How an [`Act`] ended.

@@ -17,7 +17,7 @@ use core::{fmt, time::Duration};
 
 use thiserror::Error;
 
-pub use acts::{Act, Acted};
+pub use acts::{Act, Acted, Bytes};
 pub use caller::{Caller, Door, Peer};
 pub use exit::Exit;
 pub use findings::Finding;

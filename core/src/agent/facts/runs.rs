@@ -28,7 +28,7 @@ pub struct Run {
 }
 
 /// What a run executes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Program {
     /// An action of the agent itself. Of its parameters strings are unquoted, every other value is its JSON text.
     Builtin { name: String, parameters: BTreeMap<String, String> },
@@ -39,6 +39,17 @@ pub enum Program {
         /// The whole of it.
         environment: BTreeMap<String, String>,
     },
+}
+
+/// The values that it is given may be secrets, so they are not shown.
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, given) = match self {
+            Self::Builtin { parameters, .. } => ("Builtin", parameters.keys()),
+            Self::Hook { environment, .. } => ("Hook", environment.keys()),
+        };
+        f.debug_struct(kind).field("name", &self.name()).field("given", &given).finish()
+    }
 }
 
 impl Program {

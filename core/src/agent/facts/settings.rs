@@ -5,7 +5,10 @@ use core::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{secret::Secret, wire::grammar::Checksum};
+use crate::{
+    secret::Secret,
+    wire::{grammar::Checksum, upload_url::Origin},
+};
 
 /// What stays the same while an agent runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +52,8 @@ pub struct ActionSettings {
     pub builtins: Vec<String>,
     /// Whether there is a hooks directory to be looked at.
     pub hooks: bool,
+    /// What the address of an upload is held against.
+    pub origin: Origin,
 }
 
 /// Who may ask by TCP.

@@ -98,6 +98,10 @@ impl Turn<'_> {
                 let verdict = verdict::rotate(answer);
                 self.rotation(rotation::Input::Answered { key, verdict, jitter });
             }
+            Some(Question::Upload(execution)) => {
+                let outcome = verdict::upload(&answer);
+                self.dispatch(execution::Input::Uploaded { execution, outcome });
+            }
             Some(Question::Secret(asker)) => self.secret_answered(asker, answer),
             None => {}
         }

@@ -7,7 +7,7 @@ use alloc::{
 };
 use core::mem;
 
-use super::Turn;
+use super::{Turn, spoilt::spoilt_executions};
 use crate::{
     agent::{
         archive, device, execution,
@@ -26,8 +26,8 @@ use crate::{
         heartbeat::{HeartbeatRequest, NatSummary},
         identity::Identity,
         json,
+        pulled::Pulled,
         rotation::{KeyRotateRequest, Receipt},
-        snapshot::Pulled,
         timestamp::Timestamp,
     },
 };
@@ -140,9 +140,11 @@ impl Turn<'_> {
 
     /// Executions first, then what is compared with what is known.
     fn pulled(&mut self, asked: Mono, pulled: Pulled) {
-        let Pulled { snapshot, policy } = pulled;
+        let Pulled { snapshot, policy, spoilt } = pulled;
         let before = self.served();
-        self.dispatch(execution::Input::Pulled { asked, entries: snapshot.executions });
+        self.tell_spoilt(&spoilt);
+        let unread = spoilt_executions(spoilt);
+        self.dispatch(execution::Input::Pulled { asked, entries: snapshot.executions, unread });
         self.agent.network = Network::pulled(snapshot.peers, policy);
         self.agent.view = mem::take(&mut self.agent.view).refreshed(self.now, snapshot.state);
         self.tell_changes(before);
@@ -211,6 +213,10 @@ impl Turn<'_> {
                 }
                 execution::Effect::Run { execution, run } => {
                     self.act(Act::Run { id: RunId::Execution(execution), run });
+                }
+                execution::Effect::Upload { execution, url, bytes, timeout } => {
+                    let call = self.ask(Question::Upload(execution));
+                    self.act(Act::Upload { call, url, bytes, timeout });
                 }
                 execution::Effect::Cancel(execution) => {
                     self.act(Act::Cancel(RunId::Execution(execution)));

@@ -9,6 +9,7 @@ mod machines;
 mod rejoin;
 mod reporting;
 mod secret_reads;
+mod spoilt;
 mod watchers;
 
 use alloc::{boxed::Box, vec::Vec};
@@ -19,6 +20,7 @@ use super::{
     post, pull, readiness::Readiness, register, rotation, secrets, sync, watch,
 };
 use crate::{
+    ids::CallId,
     step::Step,
     time::Now,
     wire::{call::Call, http::Request},
@@ -102,6 +104,13 @@ impl<'s> Turn<'s> {
         post::request(self.settings, call, body, identity)
     }
 
+    /// Notes a question that is about to be asked.
+    pub(super) fn ask(&mut self, question: Question) -> CallId {
+        self.agent.last_call = self.agent.last_call.next();
+        self.agent.asked.insert(self.agent.last_call, question);
+        self.agent.last_call
+    }
+
     pub(super) fn send_request(
         &mut self,
         question: Question,
@@ -112,9 +121,7 @@ impl<'s> Turn<'s> {
         let answer_max = post::answer_max(call);
         let timeout =
             timeout.unwrap_or(self.settings.request_timeout).min(self.settings.request_timeout);
-        self.agent.last_call = self.agent.last_call.next();
-        let call = self.agent.last_call;
-        self.agent.asked.insert(call, question);
+        let call = self.ask(question);
         self.effects.push(Effect::Send { call, request, timeout, answer_max });
     }
 }

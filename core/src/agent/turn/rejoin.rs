@@ -32,7 +32,7 @@ impl Turn<'_> {
         self.agent.rotation = Rotation::default();
         self.agent.device = Device::default();
         self.agent.asked.retain(|_, question| match question {
-            Question::Callback { .. } | Question::Register => true,
+            Question::Callback { .. } | Question::Register | Question::Upload(_) => true,
             Question::Heartbeat
             | Question::Pull
             | Question::Report { .. }
