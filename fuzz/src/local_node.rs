@@ -53,6 +53,7 @@ pub(crate) fn settings(secret_auth_enabled: bool) -> Settings {
             max_action_timeout: Duration::from_secs(600),
             max_output_bytes: 1 << 20,
             builtins: vec!["diagnostics.collect".into()],
+            hooks: true,
             origin: Origin { is_encrypted: false, host: "plane.example".into() },
         },
     }

@@ -1,19 +1,30 @@
-//! What the agent orders that takes its time: runs, uploads and the tunnel device. Begun here, answered through the inbox.
+//! What the agent orders that takes its time: runs, uploads, looks at the hooks, the tunnel device. Begun here, answered
+//! through the inbox.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use meshward_core::{
-    agent::{Act, Acted, Bytes, Captured, Cause, Ending, Input, Run, RunId},
+    agent::{Act, Acted, Bytes, Captured, Cause, Ending, Input, Run, RunId, Scan, Sight},
     ids::CallId,
     wire::{grammar::PublicKey, upload_url::UploadUrl},
 };
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    actions, chance,
+    actions::{self, bounded::bounded},
+    chance,
     client::Client,
+    hooks::{self, HooksDir, Watch},
     tunnel::{NoTunnel, Tunnel},
 };
+
+/// How long a look at the hooks directory may take.
+const LOOK_MAX: Duration = Duration::from_secs(60);
+const UNSEEN: &str = "it is not read within a minute, as from a disk that hangs";
 
 /// What has been begun, and where its end is told.
 #[derive(Debug)]
@@ -22,11 +33,15 @@ pub(crate) struct Hands {
     client: Client,
     tunnel: Arc<dyn Tunnel>,
     runs: BTreeMap<RunId, oneshot::Sender<()>>,
+    hooks: HooksDir,
+    /// The watch that the last look has made.
+    watch: Arc<Mutex<Option<Watch>>>,
 }
 
 impl Hands {
-    pub(crate) fn new(facts: mpsc::Sender<Input>, client: Client) -> Self {
-        Self { facts, client, tunnel: Arc::new(NoTunnel), runs: BTreeMap::new() }
+    pub(crate) fn new(facts: mpsc::Sender<Input>, client: Client, hooks: HooksDir) -> Self {
+        let (tunnel, runs, watch) = (Arc::new(NoTunnel), BTreeMap::new(), Arc::default());
+        Self { facts, client, tunnel, runs, hooks, watch }
     }
 
     pub(crate) fn begin(&mut self, act: Act) {
@@ -35,6 +50,7 @@ impl Hands {
             Act::Upload { call, url, bytes, timeout } => self.upload(call, url, (bytes, timeout)),
             Act::Cancel(id) => drop(self.runs.remove(&id)),
             Act::Install { key } => self.install(key),
+            Act::Scan => self.scan(),
         }
     }
 
@@ -42,12 +58,30 @@ impl Hands {
         let (cancel, cancelled) = oneshot::channel();
         self.runs.retain(|_, running| !running.is_closed());
         self.runs.insert(id.clone(), cancel);
-        let facts = self.facts.clone();
+        let (facts, hooks) = (self.facts.clone(), self.hooks.clone());
         tokio::spawn(async move {
-            let task = tokio::spawn(actions::run(run, cancelled));
+            let task = tokio::spawn(actions::run(run, hooks, cancelled));
             let ending = task.await.unwrap_or_else(|broken| broke(&broken.to_string()));
             // A closed inbox means that the agent has ended.
             let _ = facts.send(Input::Acted(Acted::Finished { id, ending })).await;
+        });
+    }
+
+    /// One look at a time; the watch of the one before goes on until the next is made.
+    fn scan(&self) {
+        let (hooks, facts, watch) =
+            (self.hooks.clone(), self.facts.clone(), Arc::clone(&self.watch));
+        tokio::spawn(async move {
+            let looked = bounded("hooks", LOOK_MAX, move || hooks::scan(&hooks)).await;
+            let scan = match looked {
+                Some(seen) => {
+                    let (scan, next) = seen.watched(facts.clone());
+                    *watch.lock().unwrap_or_else(PoisonError::into_inner) = next;
+                    scan
+                }
+                None => Scan { sight: Sight::Failed(UNSEEN.to_owned()), watched: Ok(()) },
+            };
+            let _ = facts.send(Input::Acted(Acted::Scanned(Box::new(scan)))).await;
         });
     }
 

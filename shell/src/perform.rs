@@ -19,6 +19,7 @@ use crate::{
     client::Client,
     drive::Outcome,
     hands::Hands,
+    hooks::HooksDir,
     local::{Asked, Reply, watch::Watchers},
     registration::RegistrationSources,
     store::{Store, Writer},
@@ -44,11 +45,12 @@ impl Performer {
         client: Client,
         sources: RegistrationSources,
         facts: mpsc::Sender<Input>,
+        hooks: HooksDir,
     ) -> Self {
         Self {
             store: Arc::new(Mutex::new(store)),
             writer,
-            hands: Hands::new(facts.clone(), client.clone()),
+            hands: Hands::new(facts.clone(), client.clone(), hooks),
             client,
             sources,
             facts,

@@ -12,6 +12,7 @@ use crate::{
     client::{Client, ClientError, ClientSettings},
     config::{Config, LocalApi},
     drive::{self, INBOX_MAX, Inbox},
+    hooks::HooksDir,
     image,
     local::{
         self, ASKED_MAX, Addresses, Inlet, ListenError, Listeners, Tcp,
@@ -64,7 +65,13 @@ pub async fn run(
     };
     let (writer, written) = start_writer(&mut store, &facts_in)?;
     info!(version = VERSION, control_plane = config.control_plane.url, "starting");
-    let performer = Performer::new((store, writer), client, sources, facts_in);
+    let performer = Performer::new(
+        (store, writer),
+        client,
+        sources,
+        facts_in,
+        HooksDir::new(&config.actions.hooks_dir),
+    );
     let exit = drive::drive(&settings, memory, performer, Inbox { facts, asked }, stop).await;
     listeners.close(config.local_api.shutdown_timeout).await;
     written.wait(config.local_api.shutdown_timeout).await;
@@ -103,6 +110,7 @@ fn settings(config: &Config, purpose: Purpose, client: &Client) -> Result<Settin
             max_output_bytes: config.actions.max_output_bytes,
             origin: client.origin(),
             builtins: actions::BUILTINS.iter().map(|&name| name.to_owned()).collect(),
+            hooks: config.actions.enabled && purpose == Purpose::Run,
         },
     })
 }
@@ -127,6 +135,7 @@ fn addresses(config: &Config, settings: &Settings) -> Addresses {
     let listen = config.local_api.http_listen.clone();
     Addresses {
         socket: config.local_api.socket_path.clone(),
+        group: local::GROUP.to_owned(),
         secret_group: config.local_api.secret_auth_enabled.then(|| local::SECRET_GROUP.to_owned()),
         tcp: settings.tcp.clone().map(|settings| Tcp { listen, settings }),
         health: config.health.enabled.then(|| config.health.listen.clone()),

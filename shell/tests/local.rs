@@ -71,7 +71,16 @@ const fn door(door: Door) -> &'static str {
 fn place() -> (TempDir, Addresses) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("run/api.sock");
-    (folder, Addresses { socket, secret_group: None, tcp: None, health: None })
+    (
+        folder,
+        Addresses {
+            socket,
+            group: local::GROUP.to_owned(),
+            secret_group: None,
+            tcp: None,
+            health: None,
+        },
+    )
 }
 
 async fn open(place: &Addresses) -> Result<Listeners, ListenError> {
@@ -275,8 +284,7 @@ async fn what_is_no_socket_is_left_alone() {
 #[tokio::test]
 async fn a_path_that_no_socket_can_have_is_refused() {
     for path in ["/".into(), format!("/tmp/{}/api.sock", "x".repeat(100))] {
-        let place =
-            Addresses { socket: PathBuf::from(path), secret_group: None, tcp: None, health: None };
+        let place = Addresses { socket: PathBuf::from(path), ..place().1 };
         assert!(matches!(refused(&place).await, ListenError::SocketPath(_)));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshward_core::{
-    agent::{Act, Acted, Bytes, Captured, Cause, Ending, Input, Run, RunId},
+    agent::{Act, Acted, Bytes, Captured, Cause, Ending, Input, Run, RunId, Scan, Sight},
     ids::{CallId, ExecutionId},
     wire::{
         http::{Body, Headers, Method, Request},
@@ -15,6 +15,11 @@ use crate::{checks::Beginning, journal::Entry, node::Place, settings, world::Wor
 
 /// The output of a long run, which is more than a callback may carry.
 const LONG_OUTPUT: usize = 20_000;
+
+/// No machine of this world has a hooks directory.
+fn no_hooks() -> Scan {
+    Scan { sight: Sight::Absent, watched: Ok(()) }
+}
 
 impl World {
     /// Begins what an agent has ordered; the tunnel device takes a key at once.
@@ -30,6 +35,7 @@ impl World {
             Act::Install { key } => {
                 return Some(Input::Acted(Acted::Installed { key, outcome: Ok(()) }));
             }
+            Act::Scan => return Some(Input::Acted(Acted::Scanned(Box::new(no_hooks())))),
         }
         None
     }

@@ -40,6 +40,7 @@ pub(crate) fn agent() -> Settings {
             max_action_timeout: Duration::from_secs(600),
             max_output_bytes: 1 << 20,
             builtins: vec![ACTION.to_owned()],
+            hooks: true,
             origin: Origin { is_encrypted: false, host: HOST.to_owned() },
         },
     }

@@ -57,6 +57,7 @@ impl Agent {
             self.rotation.wakeup(),
             self.device.wakeup(),
             self.dispatch.wakeup(),
+            self.hooks.wakeup(),
             self.secrets.wakeup(),
             self.sync.wakeup(),
         ];

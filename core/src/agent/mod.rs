@@ -36,9 +36,10 @@ use core::time::Duration;
 
 pub use facts::{
     Act, Acted, ActionSettings, Answer, Bytes, Caller, Captured, Cause, Change, Content, Door,
-    Effect, Ending, Exit, Failure, Finding, Folder, FoundContent, FoundFile, Gathered, Input, Lost,
-    Memory, Order, OrderKind, Peer, Program, Purpose, Run, RunId, Settings, StagedFile, StateFile,
-    Stored, Stream, TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
+    Effect, Ending, Exit, Failure, FileKind, Finding, Folder, FoundContent, FoundFile, FoundHook,
+    FoundProgram, FoundSidecar, Gathered, Held, Input, Lost, Memory, Order, OrderKind, Peer,
+    Program, Purpose, Run, RunId, Scan, Settings, Sight, StagedFile, StateFile, Stored, Stream,
+    TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
 };
 pub use notice::{Level, Notice};
 

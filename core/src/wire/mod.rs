@@ -16,6 +16,7 @@ pub mod files;
 pub mod framing;
 pub mod grammar;
 pub mod heartbeat;
+pub mod hook;
 pub mod host;
 pub mod http;
 pub mod identity;

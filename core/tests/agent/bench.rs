@@ -60,6 +60,7 @@ pub(crate) fn actions() -> ActionSettings {
         max_action_timeout: seconds(600),
         max_output_bytes: 1 << 20,
         builtins: vec!["diagnostics.collect".into()],
+        hooks: false,
         origin: Origin { is_encrypted: false, host: "plane.example".into() },
     }
 }

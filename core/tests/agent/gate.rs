@@ -1,7 +1,10 @@
-//! Who may read secrets: every door, peer, setting and route.
+//! Who may read secrets, and who may order: every door, peer, setting and route.
 
 use meshward_core::{
-    agent::{Caller, Door, Effect, Input, Peer, StagedFile, local::gate::admits},
+    agent::{
+        Caller, Door, Effect, Input, Peer, StagedFile,
+        local::gate::{admits, may_order},
+    },
     ids::CallId,
     wire::http::{Body, Headers, Method, Request, Response},
 };
@@ -12,7 +15,7 @@ const GROUP: u32 = 991;
 const DENIED: &str = "{\"error\":\"forbidden: insufficient privileges for secret access\"}\n";
 
 fn peer(uid: u32, groups: &[u32], secret_group: Option<u32>) -> Peer {
-    Peer { uid, groups: groups.into(), secret_group }
+    Peer { uid, groups: groups.into(), agent: 990, order_group: None, secret_group }
 }
 
 /// Peers of the socket, and whether they pass a gate that is closed.
@@ -46,6 +49,33 @@ fn a_closed_gate_lets_root_and_members_through_and_an_open_one_everybody() {
     for (caller, admitted) in callers() {
         assert_eq!(admits(true, &caller), admitted, "{caller:?}");
         assert!(admits(false, &caller), "{caller:?}");
+    }
+}
+
+#[test]
+fn root_the_agents_user_and_members_of_its_group_may_order_by_the_socket_and_nobody_else() {
+    let of = |uid, groups: &[u32], order_group| {
+        // The group of the secrets is another one, and lends no right.
+        Peer { order_group, ..peer(uid, groups, Some(77)) }
+    };
+    let rows = [
+        (None, false),
+        (Some(of(0, &[0], None)), true),
+        (Some(of(0, &[], Some(GROUP))), true),
+        (Some(of(990, &[990], None)), true),
+        (Some(of(990, &[], Some(GROUP))), true),
+        (Some(of(1000, &[1000, 77, 0, 990], Some(GROUP))), false),
+        (Some(of(1000, &[1000, GROUP], Some(GROUP))), true),
+        (Some(of(1000, &[GROUP], None)), false),
+        (Some(of(65_534, &[GROUP], Some(GROUP))), false),
+        (Some(Peer { agent: 65_534, ..of(65_534, &[GROUP], Some(GROUP)) }), false),
+        (Some(of(1000, &[65_534], Some(65_534))), false),
+    ];
+    for (peer, may) in rows {
+        for door in [Door::Socket, Door::Tcp, Door::Health] {
+            let caller = Caller { door, peer: peer.clone() };
+            assert_eq!(may_order(&caller), may && door == Door::Socket, "{caller:?}");
+        }
     }
 }
 

@@ -223,7 +223,7 @@ fn the_gate_decides_who_hears_of_secrets_when_the_stream_opens() {
     let mut bench = pulled();
     bench.settings.secret_auth_enabled = true;
     for (call, uid) in [(1, 0), (2, 1000)] {
-        let peer = Peer { uid, groups: vec![uid], secret_group: None };
+        let peer = Peer { uid, groups: vec![uid], agent: 0, order_group: None, secret_group: None };
         assert!(matches!(open(&mut bench, call, Some(peer)).as_slice(), [Effect::Stream(_)]));
     }
     let text = format!("{:?}", bench.agent);

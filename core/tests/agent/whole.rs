@@ -6,7 +6,7 @@ use std::time::Duration;
 use meshward_core::{
     agent::{
         Act, Acted, Agent, Answer, Captured, Cause, DRAIN_MAX, Effect, Ending, Exit, Failure,
-        Input, Memory, Order, RunId, StagedFile, StateFile, Stored,
+        Input, Memory, Order, RunId, Scan, Settings, Sight, StagedFile, StateFile, Stored,
     },
     backoff::Jitter,
     ids::CallId,
@@ -64,10 +64,16 @@ struct Shell {
     draining: bool,
 }
 
+/// Lets the hooks be looked at, which is never to be waited for.
+fn with_hooks(mut settings: Settings) -> Settings {
+    settings.actions.hooks = true;
+    settings
+}
+
 impl Shell {
     fn started(memory: Memory) -> Self {
         let mut shell = Self {
-            bench: Bench::new(settings()),
+            bench: Bench::new(with_hooks(settings())),
             calls: Vec::new(),
             orders: Vec::new(),
             runs: Vec::new(),
@@ -176,6 +182,10 @@ impl Shell {
             Effect::Act(Act::Cancel(execution)) => assert!(self.runs.contains(&execution)),
             Effect::Act(Act::Install { key }) => {
                 self.give(Input::Acted(Acted::Installed { key, outcome: Ok(()) }))
+            }
+            Effect::Act(Act::Scan) => {
+                let scan = Scan { sight: Sight::Absent, watched: Err("no watches".into()) };
+                self.give(Input::Acted(Acted::Scanned(Box::new(scan))))
             }
             Effect::Reply { .. } | Effect::Stream(_) => panic!("nobody asked"),
             Effect::Tell(_) => {}

@@ -114,6 +114,7 @@ static SETTINGS: LazyLock<ActionSettings> = LazyLock::new(|| ActionSettings {
     max_action_timeout: Duration::from_secs(600),
     max_output_bytes: 1 << 20,
     builtins: vec!["act".into()],
+    hooks: false,
     origin: Origin { is_encrypted: true, host: "plane".into() },
 });
 

@@ -15,6 +15,7 @@ mod golden_snapshot;
 mod golden_store;
 mod golden_watch;
 mod grammar;
+mod hook;
 mod http;
 mod ingest;
 mod integrity;

@@ -1,10 +1,11 @@
-//! The built-in actions: each run ends by its deadline, whatever it waits for, and a panic ends nothing but the run.
+//! The actions: each run ends by its deadline, whatever it waits for, and a panic ends nothing but the run.
 //!
 //! Specification: "Built-in actions" and "Dispatch of pulled executions".
 
-mod bounded;
+pub(crate) mod bounded;
 mod cgroup;
 mod diagnostics;
+mod hook;
 mod host;
 mod kept;
 pub mod supervise;
@@ -16,18 +17,26 @@ use std::any::Any;
 use meshward_core::agent::{Captured, Cause, Ending, Program, Run};
 use tokio::{sync::oneshot, task::JoinError};
 
+use crate::hooks::HooksDir;
+
 const COLLECT: &str = "diagnostics.collect";
 
 /// The names of the built-in actions.
 pub const BUILTINS: [&str; 1] = [COLLECT];
 
 /// Runs an action until it ends, its deadline passes, or `cancelled` is sent or dropped.
-pub async fn run(run: Run, cancelled: oneshot::Receiver<()>) -> Ending {
+pub async fn run(run: Run, hooks: HooksDir, cancelled: oneshot::Receiver<()>) -> Ending {
     let limit = run.max_output_bytes;
     let deadline = run.deadline;
     let (name, parameters) = match run.program {
         Program::Builtin { name, parameters } => (name, parameters),
-        Program::Hook { name, .. } => return without_output(Cause::Broken(unknown_hook(&name))),
+        Program::Hook { name, digest, environment } => {
+            let environment = environment.into_iter();
+            let environment =
+                environment.map(|(name, value)| (name.into(), value.into())).collect();
+            let hook = hook::Hook { name, digest, environment, deadline, max_output_bytes: limit };
+            return hook::run(hook, hooks, cancelled).await;
+        }
     };
     let mut work = match name.as_str() {
         COLLECT => tokio::spawn(diagnostics::collect(parameters)),
@@ -48,10 +57,6 @@ pub async fn run(run: Run, cancelled: oneshot::Receiver<()>) -> Ending {
     };
     work.abort();
     ending
-}
-
-fn unknown_hook(name: &str) -> String {
-    format!("hook not discovered: {name}")
 }
 
 fn without_output(cause: Cause) -> Ending {
@@ -78,12 +83,12 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, time::Duration};
+    use std::{collections::BTreeMap, path::Path, time::Duration};
 
     use meshward_core::agent::{Captured, Cause, Program, Run};
     use tokio::sync::oneshot;
 
-    use super::{BUILTINS, captured, run};
+    use super::{BUILTINS, HooksDir, captured, run};
 
     fn order(action: &str, deadline: Duration) -> Run {
         let max_output_bytes = 1 << 20;
@@ -91,11 +96,15 @@ mod tests {
         Run { program, deadline, max_output_bytes }
     }
 
+    fn no_hooks() -> HooksDir {
+        HooksDir::new(Path::new("/nowhere"))
+    }
+
     #[tokio::test]
     async fn every_built_in_action_ends_well() {
         for name in BUILTINS {
             let (_stop, cancel) = oneshot::channel();
-            let ending = run(order(name, Duration::from_secs(60)), cancel).await;
+            let ending = run(order(name, Duration::from_secs(60)), no_hooks(), cancel).await;
             assert_eq!(ending.cause, Cause::Exited(0));
             assert!(!ending.stdout.bytes.is_empty() && !ending.stdout.cut);
         }
@@ -104,18 +113,18 @@ mod tests {
     #[tokio::test]
     async fn an_unknown_action_is_broken_and_named() {
         let (_stop, cancel) = oneshot::channel();
-        let ending = run(order("x.y", Duration::from_secs(60)), cancel).await;
+        let ending = run(order("x.y", Duration::from_secs(60)), no_hooks(), cancel).await;
         assert_eq!(ending.cause, Cause::Broken("unknown builtin action: x.y".into()));
     }
 
     #[tokio::test]
     async fn a_run_ends_at_its_deadline_and_when_it_is_cancelled() {
         let (_stop, cancel) = oneshot::channel();
-        let ending = run(order(BUILTINS[0], Duration::ZERO), cancel).await;
+        let ending = run(order(BUILTINS[0], Duration::ZERO), no_hooks(), cancel).await;
         assert_eq!(ending.cause, Cause::TimedOut);
         let (stop, cancel) = oneshot::channel();
         stop.send(()).unwrap();
-        let ending = run(order(BUILTINS[0], Duration::from_secs(60)), cancel).await;
+        let ending = run(order(BUILTINS[0], Duration::from_secs(60)), no_hooks(), cancel).await;
         assert_eq!(ending.cause, Cause::Cancelled);
     }
 

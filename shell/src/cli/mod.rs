@@ -7,6 +7,7 @@ mod args;
 mod config;
 mod daemon;
 mod exit;
+mod hooks;
 mod network;
 mod read;
 mod refused;
@@ -40,6 +41,7 @@ pub fn main() -> Code {
         Command::Secret { part } => secret::secret(&arguments.global, part),
         Command::Policies => network::policies(&arguments.global),
         Command::Peers => network::peers(&arguments.global),
+        Command::Hooks { part } => hooks::hooks(&arguments.global, part),
         Command::Config { part } => config::config(&arguments.global, part),
         Command::Version => version(output),
     };

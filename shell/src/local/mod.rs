@@ -30,8 +30,7 @@ use tokio::{
 use crate::config::ListenAddress;
 
 pub use error::ListenError;
-/// The group whose members may read secrets where `local_api.secret_auth_enabled` is set.
-pub use peer::SECRET_GROUP;
+pub use peer::{GROUP, SECRET_GROUP};
 pub use tcp::Tcp;
 pub use watch::Feed;
 
@@ -63,6 +62,8 @@ impl From<Response> for Reply {
 #[derive(Clone, Debug)]
 pub struct Addresses {
     pub socket: PathBuf,
+    /// The group whose members may open the socket, and order.
+    pub group: String,
     /// The group whose members may read secrets, where that is asked of them.
     pub secret_group: Option<String>,
     /// Where the local API is open by TCP as well.
@@ -142,9 +143,10 @@ pub async fn listen(addresses: &Addresses, to: &Inlet) -> Result<Listeners, List
         listeners.tcp = listener.local_addr().ok();
         listeners.serve(listener, hall(tcp::LIMITS, Some(door.settings.clone())), to);
     }
-    let (listener, name) = socket::bind(&addresses.socket)?;
+    let (listener, name) = socket::bind(&addresses.socket, &addresses.group)?;
     listeners.socket = Some(name);
-    let guarded = serve::Guarded { listener, secret_group: addresses.secret_group.clone() };
+    let (order, secret) = (addresses.group.clone(), addresses.secret_group.clone());
+    let guarded = serve::Guarded { listener, groups: peer::Groups { order, secret } };
     listeners.serve(guarded, hall(socket::LIMITS, None), to);
     Ok(listeners)
 }

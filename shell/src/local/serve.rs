@@ -74,10 +74,10 @@ impl Accept for TcpListener {
     }
 }
 
-/// The socket, with the group whose members may read secrets.
+/// The socket, with the groups that lend rights at it.
 pub(super) struct Guarded {
     pub(super) listener: UnixListener,
-    pub(super) secret_group: Option<String>,
+    pub(super) groups: peer::Groups,
 }
 
 impl Accept for Guarded {
@@ -85,7 +85,7 @@ impl Accept for Guarded {
 
     async fn next(&self) -> io::Result<(UnixStream, Option<Peer>)> {
         let (stream, _) = self.listener.accept().await?;
-        let peer = peer::of(&stream, self.secret_group.as_deref());
+        let peer = peer::of(&stream, &self.groups);
         Ok((stream, peer))
     }
 }

@@ -29,9 +29,6 @@ const GROUPS_MAX: u64 = 4 * 1024 * 1024;
 /// The user and the group that can do everything anyway.
 const ROOT: u32 = 0;
 
-/// The group whose members may open the socket.
-const GROUP: &str = "meshward";
-
 pub(super) const LIMITS: Limits = Limits {
     door: Door::Socket,
     connections_max: 1024,
@@ -74,7 +71,7 @@ impl<T> Context<T> for io::Result<T> {
 }
 
 /// Opens the socket in the place of one that nobody listens on any more.
-pub(super) fn bind(path: &Path) -> Result<(UnixListener, Name), ListenError> {
+pub(super) fn bind(path: &Path, group: &str) -> Result<(UnixListener, Name), ListenError> {
     let folder = match path.parent() {
         Some(folder) if fits(path) => folder,
         Some(_) | None => return Err(ListenError::SocketPath(path.to_owned())),
@@ -95,7 +92,7 @@ pub(super) fn bind(path: &Path) -> Result<(UnixListener, Name), ListenError> {
         return Err(ListenError::SocketPath(path.to_owned()));
     }
     let listener = UnixListener::bind(&draft).doing("open", &draft)?;
-    admit(&draft, GROUP)?;
+    admit(&draft, group)?;
     let found = fs::symlink_metadata(&draft).doing("look at", &draft)?;
     fs::rename(&draft, path).doing("create", path)?;
     info!(path = %path.display(), "local API open");
@@ -203,7 +200,8 @@ impl Drop for Hidden {
 
 /// Gives the socket to the group, if there is one and it can be given; else it is its owner's alone.
 fn admit(socket: &Path, group: &str) -> Result<(), ListenError> {
-    let given = match group_id(group) {
+    let [id] = group_ids([Some(group)]);
+    let given = match id {
         None => Err(format!("there is no group {group}")),
         Some(id) => std::os::unix::fs::chown(socket, None, Some(id))
             .map_err(|error| format!("it cannot be given to the group {group}: {error}")),
@@ -218,11 +216,14 @@ fn admit(socket: &Path, group: &str) -> Result<(), ListenError> {
     fs::set_permissions(socket, Permissions::from_mode(mode)).doing("set the mode of", socket)
 }
 
-pub(super) fn group_id(name: &str) -> Option<u32> {
+/// The numbers of groups by their names, of which there may be none.
+pub(super) fn group_ids<const N: usize>(names: [Option<&str>; N]) -> [Option<u32>; N] {
     use io::Read;
     let mut text = String::new();
-    File::open("/etc/group").ok()?.take(GROUPS_MAX).read_to_string(&mut text).ok()?;
-    find_group(&text, name)
+    let read = File::open("/etc/group")
+        .and_then(|file| file.take(GROUPS_MAX).read_to_string(&mut text))
+        .is_ok();
+    names.map(|name| name.filter(|_| read).and_then(|name| find_group(&text, name)))
 }
 
 fn find_group(groups: &str, name: &str) -> Option<u32> {

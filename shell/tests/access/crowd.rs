@@ -56,7 +56,13 @@ async fn asked(socket: std::path::PathBuf) -> Duration {
 async fn clients_that_stand_still_keep_nobody_from_being_answered() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("api.sock");
-    let place = Addresses { socket: socket.clone(), secret_group: None, tcp: None, health: None };
+    let place = Addresses {
+        socket: socket.clone(),
+        group: local::GROUP.to_owned(),
+        secret_group: None,
+        tcp: None,
+        health: None,
+    };
     let (sender, mut inbox) = mpsc::channel::<Asked>(local::ASKED_MAX);
     tokio::spawn(async move {
         while let Some(asked) = inbox.recv().await {

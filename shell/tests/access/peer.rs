@@ -1,4 +1,4 @@
-//! The peers of the socket: what the kernel knows of them when they connect, and which of them may read secrets.
+//! The peers of the socket: what the kernel knows of them when they connect, and which of them may read secrets, or order.
 
 use std::{
     fs::{self, File, Permissions},
@@ -18,12 +18,19 @@ use meshward_shell::local::{self, Addresses, Asked, Inlet, Listeners};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-/// A group that every system has, in the place of the one of secrets.
+/// A group that every system has, in the place of the one of secrets and of the one of the socket.
 const GROUP: &str = "daemon";
 
-/// Answers whether the gate lets a request through, and who asked.
+const SECRETS: &str = "/v1/state/secrets";
+const ORDERS: &str = "/v1/actions/run";
+
+/// Answers whether the gate before the path lets a request through, and who asked.
 fn judge(asked: &Asked) -> Response {
-    let status = if gate::admits(true, &asked.caller) { 200 } else { 403 };
+    let passes = match asked.request.path.as_str() {
+        ORDERS => gate::may_order(&asked.caller),
+        _ => gate::admits(true, &asked.caller),
+    };
+    let status = if passes { 200 } else { 403 };
     let body = match &asked.caller.peer {
         Some(Peer { uid, groups, .. }) => format!("{uid} {groups:?}"),
         None => "nobody".to_owned(),
@@ -35,7 +42,13 @@ fn judge(asked: &Asked) -> Response {
 async fn open(group: &str) -> (TempDir, Addresses, Listeners) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("run/api.sock");
-    let place = Addresses { socket, secret_group: Some(group.to_owned()), tcp: None, health: None };
+    let place = Addresses {
+        socket,
+        group: group.to_owned(),
+        secret_group: Some(group.to_owned()),
+        tcp: None,
+        health: None,
+    };
     let (sender, mut inbox) = mpsc::channel::<Asked>(4);
     tokio::spawn(async move {
         while let Some(asked) = inbox.recv().await {
@@ -54,6 +67,10 @@ async fn open(group: &str) -> (TempDir, Addresses, Listeners) {
 
 /// Asks with `curl` as another user; tells the status and the body.
 fn ask(socket: &Path, identity: &[&str]) -> (u16, String) {
+    ask_for(SECRETS, socket, identity)
+}
+
+fn ask_for(path: &str, socket: &Path, identity: &[&str]) -> (u16, String) {
     let output = Command::new("setpriv")
         .args(identity)
         .args([
@@ -65,7 +82,7 @@ fn ask(socket: &Path, identity: &[&str]) -> (u16, String) {
             "--unix-socket",
         ])
         .arg(socket)
-        .arg("http://node/v1/state/secrets")
+        .arg(format!("http://node{path}"))
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -108,6 +125,24 @@ async fn a_secret_is_read_by_root_and_by_members_of_the_group_alone() {
     let (status, body) = ask(&place.socket, &one_of_many);
     assert_eq!(status, 200, "{body}");
     assert!(body.contains("2079"), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_order_is_taken_from_root_and_from_members_of_the_group_alone() {
+    if !is_superuser() {
+        return;
+    }
+    let (_folder, place, _listeners) = open(GROUP).await;
+    for (identity, expected) in [
+        (["--reuid", "1234", "--regid", "1234", "--clear-groups"].as_slice(), 403),
+        (&["--reuid", "1234", "--regid", "0", "--groups", "0"], 403),
+        (&["--reuid", "1234", "--regid", "1", "--clear-groups"], 200),
+        (&["--reuid", "1234", "--regid", "1234", "--groups", "5,1,7"], 200),
+        (&["--reuid", "65534", "--regid", "1", "--groups", "1"], 403),
+        (&["--clear-groups"], 200),
+    ] {
+        assert_eq!(ask_for(ORDERS, &place.socket, identity).0, expected, "{identity:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

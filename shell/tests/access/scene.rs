@@ -49,6 +49,7 @@ impl Scene {
         let listen = ListenAddress::parse("127.0.0.1:0").unwrap();
         let addresses = Addresses {
             socket: socket.clone(),
+            group: local::GROUP.to_owned(),
             secret_group: None,
             tcp: Some(Tcp { listen: listen.clone(), settings }),
             health: Some(listen),

@@ -14,6 +14,10 @@ mod faults;
 mod faults_reports;
 #[cfg(feature = "fault-tests")]
 mod faults_rotation;
+mod hooks;
+mod hooks_look;
+mod hooks_place;
+mod hooks_run;
 mod kept;
 mod local;
 mod metadata;

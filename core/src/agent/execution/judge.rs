@@ -82,6 +82,9 @@ fn begin(entry: &Execution, leg: Status, room: Result<(), &'static str>, kit: Ki
     }
     match entry.kind.as_str() {
         BUILTIN if kit.settings.builtins.contains(&entry.action.0) => room_for(leg, room),
+        HOOK if !kit.hooks.is_known(entry.action.as_str()) => {
+            Move::Defer("the hooks are being looked at")
+        }
         HOOK if kit.hooks.pin(entry.action.as_str()).is_some() => room_for(leg, room),
         BUILTIN | HOOK => Move::Walk(leg, "unknown_action"),
         _ => Move::Walk(leg, "unsupported_action_type"),

@@ -40,9 +40,15 @@ impl Turn<'_> {
             Ok(program) => program,
             Err(error) => return self.report_at_once(execution, report::failed(&error)),
         };
+        let own = match &program {
+            Program::Hook { name, .. } => self.kit.hooks.timeout(name),
+            Program::Builtin { .. } => None,
+        };
+        let most = self.kit.settings.max_action_timeout;
+        let allowed = own.unwrap_or(most).min(most);
         let run = Run {
             program,
-            deadline: left.min(self.kit.settings.max_action_timeout),
+            deadline: left.min(allowed),
             max_output_bytes: self.kit.settings.max_output_bytes,
         };
         self.tell(Notice::info(format!(

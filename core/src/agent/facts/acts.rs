@@ -1,11 +1,14 @@
-//! What the hands are told to begin, and what comes of it: runs, uploads, the tunnel device.
+//! What the hands are told to begin, and what comes of it: runs, looks at the hooks, the tunnel device.
 //!
 //! Nothing of this is waited for; each order that is answered names what its answer brings back.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 use core::{fmt, time::Duration};
 
-use super::runs::{Ending, Run, RunId};
+use super::{
+    hooks::Scan,
+    runs::{Ending, Run, RunId},
+};
 use crate::{
     ids::CallId,
     wire::{grammar::PublicKey, upload_url::UploadUrl},
@@ -23,6 +26,8 @@ pub enum Act {
     Cancel(RunId),
     /// Let the tunnel device use the private key with this public half; answered by [`Acted::Installed`].
     Install { key: PublicKey },
+    /// Look at the hooks directory, and watch it from then on; answered by [`Acted::Scanned`].
+    Scan,
 }
 
 /// What a run has printed; it may hold anything, so only its length is ever shown.
@@ -42,4 +47,8 @@ pub enum Acted {
     Finished { id: RunId, ending: Ending },
     /// The tunnel device took a key, or why it did not.
     Installed { key: PublicKey, outcome: Result<(), String> },
+    /// The hooks directory was looked at.
+    Scanned(Box<Scan>),
+    /// Something in the hooks directory, or on the way to it, has changed since it was looked at.
+    Stirred,
 }

@@ -25,6 +25,10 @@ pub struct Peer {
     pub uid: u32,
     /// Its group and its supplementary groups.
     pub groups: Vec<u32>,
+    /// The user that the agent runs as.
+    pub agent: u32,
+    /// The group of the socket, whose members may order; absent where this host has none.
+    pub order_group: Option<u32>,
     /// The group whose members may read secrets; absent where this host has none.
     pub secret_group: Option<u32>,
 }

@@ -50,6 +50,8 @@ pub struct ActionSettings {
     pub max_output_bytes: usize,
     /// The built-in actions that the shell can run.
     pub builtins: Vec<String>,
+    /// Whether there is a hooks directory to be looked at.
+    pub hooks: bool,
     /// What the address of an upload is held against.
     pub origin: Origin,
 }

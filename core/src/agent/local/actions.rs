@@ -4,13 +4,16 @@
 
 use alloc::{string::String, vec::Vec};
 
-use crate::wire::local::{ActionInfo, ActionParameter, Actions};
+use crate::{
+    agent::hooks::Hooks,
+    wire::local::{ActionInfo, ActionParameter, Actions},
+};
 
-/// Describes the built-in actions that the shell can run.
-pub(super) fn described(builtins: &[String]) -> Actions {
+/// Describes the built-in actions that the shell can run, and the hooks.
+pub(super) fn described(builtins: &[String], hooks: &Hooks) -> Actions {
     Actions {
         builtin_actions: builtins.iter().map(|name| action(name)).collect(),
-        hooks: Vec::new(),
+        hooks: hooks.list(),
     }
 }
 

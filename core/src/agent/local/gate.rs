@@ -1,6 +1,8 @@
-//! Who may read secrets: root and the members of one group, where the node is set so.
+//! Who may read secrets: root and the members of one group, where the node is set so. Who may order what the agent then
+//! does: root, the agent's own user, and the members of the group of the socket, always.
 //!
-//! Specification: "Authentication" of the node agent, rules 3 and 4; `decisions.md` section 8 (Secret gate over TCP).
+//! Specification: "Authentication" of the node agent, rules 3 and 4; `decisions.md` section 8 (Secret gate over TCP);
+//! `docs/deviations.md` (Who may order).
 
 use crate::agent::facts::{Caller, Door, Peer};
 
@@ -9,6 +11,9 @@ const OVERFLOW_ID: u32 = 65_534;
 
 /// What a program is told that may not.
 pub const DENIED: &str = "forbidden: insufficient privileges for secret access";
+
+/// What a program is told that may not order.
+pub const MAY_NOT_ORDER: &str = "forbidden: only root, the user of the agent and members of the group meshward may order this, by the local socket";
 
 /// Whether the gate, where it is `closed`, lets this caller to the secrets. Who cannot be told is not let through.
 pub fn admits(closed: bool, caller: &Caller) -> bool {
@@ -19,7 +24,23 @@ pub fn admits(closed: bool, caller: &Caller) -> bool {
     }
 }
 
+/// Whether this caller may order what the agent then does: run an action, reload the hooks. By TCP nobody may, as nobody
+/// is known there.
+pub fn may_order(caller: &Caller) -> bool {
+    match (caller.door, &caller.peer) {
+        (Door::Socket, Some(peer)) => {
+            is_one_of(peer, peer.order_group) || (peer.uid == peer.agent && peer.uid != OVERFLOW_ID)
+        }
+        (Door::Socket, None) | (Door::Tcp | Door::Health, _) => false,
+    }
+}
+
 fn is_privileged(peer: &Peer) -> bool {
+    is_one_of(peer, peer.secret_group)
+}
+
+/// Root, or a member of this group.
+fn is_one_of(peer: &Peer, group: Option<u32>) -> bool {
     let member = |group: u32| group != OVERFLOW_ID && peer.groups.contains(&group);
-    peer.uid != OVERFLOW_ID && (peer.uid == 0 || peer.secret_group.is_some_and(member))
+    peer.uid != OVERFLOW_ID && (peer.uid == 0 || group.is_some_and(member))
 }

@@ -7,7 +7,7 @@ use crate::{
     agent::{
         Notice, device, execution,
         facts::{Acted, Answer, Effect, OrderKind, RunId, Stored},
-        heartbeat,
+        heartbeat, hooks,
         life::Question,
         pull, register, rotation,
         scrub::Scrub,
@@ -115,6 +115,8 @@ impl Turn<'_> {
             // Nobody orders one yet.
             Acted::Finished { id: RunId::Local(_), .. } => {}
             Acted::Installed { key, outcome } => self.installed(key, outcome),
+            Acted::Scanned(scan) => self.hooks(hooks::Input::Scanned(*scan)),
+            Acted::Stirred => self.hooks(hooks::Input::Stirred),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Turn;
 use crate::agent::{
-    DRAIN_MAX, Effect, Exit, execution, heartbeat, life::Life, pull, secrets, sync, watch,
+    DRAIN_MAX, Effect, Exit, execution, heartbeat, hooks, life::Life, pull, secrets, sync, watch,
 };
 
 impl Turn<'_> {
@@ -32,9 +32,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Programs that wait for a secret are told that none comes any more.
+    /// Programs that wait for a secret or a reload are told that none comes any more.
     pub(in crate::agent) fn exit(&mut self, exit: Exit) {
         self.secrets(secrets::Input::Quieted);
+        self.hooks(hooks::Input::Quieted);
         self.agent.life = Life::Over;
         self.effects.push(Effect::Exit(exit));
     }

@@ -1,6 +1,7 @@
 //! One step of the agent, while it is being taken: each machine moves in its turn, and what it orders is passed on.
 
 mod answers;
+mod catalogue;
 mod ending;
 mod keeping;
 mod local;
@@ -15,8 +16,8 @@ use alloc::{boxed::Box, vec::Vec};
 use core::{mem, time::Duration};
 
 use super::{
-    Agent, Effect, Exit, Input, Memory, Question, Settings, device, execution, heartbeat, post,
-    pull, readiness::Readiness, register, rotation, secrets, sync, watch,
+    Agent, Effect, Exit, Input, Memory, Question, Settings, device, execution, heartbeat, hooks,
+    post, pull, readiness::Readiness, register, rotation, secrets, sync, watch,
 };
 use crate::{
     ids::CallId,
@@ -70,6 +71,7 @@ impl<'s> Turn<'s> {
         let told = mem::take(&mut memory.findings);
         self.effects.extend(told.iter().map(|finding| Effect::Tell(finding.notice())));
         self.found(mem::take(&mut memory.state));
+        self.start_hooks();
         self.registration(register::Input::Restarted(memory));
     }
 
@@ -80,6 +82,7 @@ impl<'s> Turn<'s> {
         self.rotation(rotation::Input::Ticked);
         self.device(device::Input::Ticked);
         self.dispatch(execution::Input::Ticked);
+        self.hooks(hooks::Input::Ticked);
         self.secrets(secrets::Input::Ticked);
         self.sync(sync::Input::Ticked);
     }
