@@ -9,6 +9,7 @@ extern crate alloc;
 
 pub mod agent;
 pub mod backoff;
+pub mod duration;
 pub mod ids;
 pub mod legible;
 pub mod plane;

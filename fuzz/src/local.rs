@@ -1,7 +1,7 @@
 //! What programs on the node send, and what the disk holds of it.
 
 use meshward_core::{
-    agent::local::{Ask, CONTENT_TYPE_MAX, REPORT_BODY_MAX, read_report, route},
+    agent::local::{Ask, CONTENT_TYPE_MAX, REPORT_BODY_MAX, RUN_BODY_MAX, read_report, route},
     wire::{
         grammar::ReportKey,
         http::{Body, Headers, Method, Request},
@@ -31,9 +31,16 @@ pub fn decode_local(bytes: &[u8]) {
     for method in METHODS {
         for path in [text.to_owned(), format!("/v1/state/{text}"), format!("/v1/{text}")] {
             let Ok(ask) = route(method, &path) else { continue };
-            let is_write = matches!(ask, Ask::PutReport(_));
-            let longest = ask.body_max();
-            assert!(longest == 0 || is_write && longest == REPORT_BODY_MAX);
+            let most = match ask {
+                Ask::PutReport(_) => REPORT_BODY_MAX,
+                Ask::RunAction => RUN_BODY_MAX,
+                Ask::DeleteReport(_)
+                | Ask::Read(_)
+                | Ask::ReloadHooks
+                | Ask::Secret(_)
+                | Ask::Watch => 0,
+            };
+            assert!([0, most].contains(&ask.body_max()));
         }
     }
 }

@@ -9,7 +9,7 @@ use meshward_core::{
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    actions,
+    actions::{self, Own},
     tunnel::{NoTunnel, Tunnel},
 };
 
@@ -18,12 +18,14 @@ use crate::{
 pub(crate) struct Hands {
     facts: mpsc::Sender<Input>,
     tunnel: Arc<dyn Tunnel>,
+    own: Arc<Own>,
     runs: BTreeMap<RunId, oneshot::Sender<()>>,
 }
 
 impl Hands {
-    pub(crate) fn new(facts: mpsc::Sender<Input>) -> Self {
-        Self { facts, tunnel: Arc::new(NoTunnel), runs: BTreeMap::new() }
+    pub(crate) fn new(facts: mpsc::Sender<Input>, own: Own) -> Self {
+        let own = Arc::new(own);
+        Self { facts, tunnel: Arc::new(NoTunnel), own, runs: BTreeMap::new() }
     }
 
     pub(crate) fn begin(&mut self, act: Act) {
@@ -38,9 +40,9 @@ impl Hands {
         let (cancel, cancelled) = oneshot::channel();
         self.runs.retain(|_, running| !running.is_closed());
         self.runs.insert(id.clone(), cancel);
-        let facts = self.facts.clone();
+        let (facts, own) = (self.facts.clone(), Arc::clone(&self.own));
         tokio::spawn(async move {
-            let task = tokio::spawn(actions::run(run, cancelled));
+            let task = tokio::spawn(async move { actions::run(run, &own, cancelled).await });
             let ending = task.await.unwrap_or_else(|broken| broke(&broken.to_string()));
             // A closed inbox means that the agent has ended.
             let _ = facts.send(Input::Acted(Acted::Finished { id, ending })).await;

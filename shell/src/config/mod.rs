@@ -3,7 +3,6 @@
 //! Every key stands once, with its kind, default and rule, in `schema.rs`. Precedence: flag, environment, file, default.
 
 mod build;
-pub mod duration;
 mod error;
 mod forms;
 mod layers;
@@ -15,6 +14,8 @@ mod schema;
 mod settings;
 pub mod show;
 mod value;
+
+pub use meshward_core::duration;
 
 pub use build::Loaded;
 pub use error::{ConfigError, Fault, Place};

@@ -27,8 +27,8 @@ pub struct Run {
     pub max_output_bytes: usize,
 }
 
-/// What a run executes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a run executes. It prints without the values of its parameters and variables, which may be secrets.
+#[derive(Clone, PartialEq, Eq)]
 pub enum Program {
     /// An action of the agent itself. Of its parameters strings are unquoted, every other value is its JSON text.
     Builtin { name: String, parameters: BTreeMap<String, String> },
@@ -39,6 +39,16 @@ pub enum Program {
         /// The whole of it.
         environment: BTreeMap<String, String>,
     },
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, given) = match self {
+            Self::Builtin { parameters, .. } => ("Builtin", parameters),
+            Self::Hook { environment, .. } => ("Hook", environment),
+        };
+        write!(f, "{kind}({:?}, {:?})", self.name(), given.keys().collect::<Vec<_>>())
+    }
 }
 
 impl Program {

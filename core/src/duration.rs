@@ -1,6 +1,7 @@
 //! Durations as an operator writes them: `5s`, `1m30s`, `250ms`.
 
-use std::time::Duration;
+use alloc::{borrow::ToOwned as _, format, string::String};
+use core::time::Duration;
 
 /// The longest duration taken; what is meant to be endless is not a duration.
 pub const DURATION_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
