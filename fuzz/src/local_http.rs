@@ -160,7 +160,11 @@ impl Run {
 
     fn finished(&mut self, byte: u8) {
         if let Some(id) = self.runs.pop_front() {
-            self.finish(id, if byte < 128 { Cause::Exited((byte % 3).into()) } else { Cause::TimedOut }, byte);
+            self.finish(
+                id,
+                if byte < 128 { Cause::Exited((byte % 3).into()) } else { Cause::TimedOut },
+                byte,
+            );
         }
     }
 

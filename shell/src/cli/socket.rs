@@ -60,6 +60,10 @@ impl Question {
         Self { method: Method::PUT, path, body: body.into(), if_match: None, about: About::All }
     }
 
+    pub(super) fn post(path: String, body: Vec<u8>) -> Self {
+        Self { method: Method::POST, path, body: body.into(), if_match: None, about: About::All }
+    }
+
     pub(super) const fn delete(path: String) -> Self {
         Self { method: Method::DELETE, path, body: Bytes::new(), if_match: None, about: About::All }
     }
