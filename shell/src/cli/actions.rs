@@ -104,8 +104,8 @@ mod tests {
             "hooks":[{"name":"h.sh\u001b[2J","description":"One\nline.","checksum":"x"},{},7]}"#;
         let text = listed(&json::decode_tolerant(body).unwrap());
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines[0], "TYPE     NAME       DESCRIPTION");
-        assert_eq!(lines[1], "builtin  a.b        Does it.");
+        assert_eq!(lines[0], "TYPE     NAME      DESCRIPTION");
+        assert_eq!(lines[1], "builtin  a.b       Does it.");
         assert_eq!(lines[2], "hook     h.sh\u{fffd}[2J  One\u{fffd}line.");
         assert_eq!(lines[3..], ["hook", "hook"]);
     }

@@ -56,9 +56,13 @@ impl Ring {
             left.is_some()
         };
         let newest = lines.kept.iter().rev().filter(is_wanted).take(asked.lines).take_while(fits);
-        let mut newest: Vec<_> = newest.collect();
-        newest.reverse();
-        newest.iter().flat_map(|line| line.text.bytes().chain([b'\n'])).collect()
+        let newest: Vec<_> = newest.collect();
+        let mut text = Vec::with_capacity(newest.iter().map(|line| line.text.len() + 1).sum());
+        for line in newest.iter().rev() {
+            text.extend_from_slice(line.text.as_bytes());
+            text.push(b'\n');
+        }
+        text
     }
 
     fn keep(&self, at: Wall, text: String) {
