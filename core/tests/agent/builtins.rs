@@ -190,7 +190,7 @@ fn a_snapshot_asks_for_a_number_of_lines_and_for_none_from_before_a_moment() {
         assert_eq!(asked(&[("lines", lines)]).unwrap().lines, taken, "{lines}");
     }
     assert_eq!(asked(&[]).unwrap().lines, 100);
-    let at = |text: &str| Some(Timestamp::parse(text).unwrap());
+    let at = |text: &str| Some(Timestamp::parse(text).expect("a time"));
     for (since, moment) in [
         ("", None),
         ("2027-01-15T07:00:00Z", at("2027-01-15T07:00:00Z")),
@@ -258,7 +258,7 @@ fn run(name: &str, pairs: &[(&str, &str)]) -> Run {
 }
 
 fn text(ending: &Ending) -> String {
-    String::from_utf8(ending.stdout.bytes.clone()).unwrap()
+    String::from_utf8(ending.stdout.bytes.clone()).expect("a text")
 }
 
 #[test]

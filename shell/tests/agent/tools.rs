@@ -88,7 +88,7 @@ async fn a_peer_is_pinged_for_the_control_plane() {
         "/test/configure-state",
         &json!({"executions": [{
             "execution_id": "run-1", "action": "diagnostics.ping_peer", "type": "builtin", "status": "pending",
-            "parameters": {"peer_id": "::1", "count": 2},
+            "parameters": {"peer_id": "127.0.0.1", "count": 2},
             "requested_at": later(Duration::ZERO), "expires_at": later(Duration::from_secs(600)),
         }]}),
     );
