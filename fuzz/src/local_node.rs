@@ -5,7 +5,7 @@ use core::time::Duration;
 use meshward_core::{
     agent::{
         ActionSettings, Answer, Content, Failure, Folder, FoundContent, FoundFile, Memory, Purpose,
-        Settings, StagedFile, StateFile, TcpSettings,
+        Settings, StagedFile, StateFile, TcpSettings, builtins,
     },
     secret::Secret,
     wire::{
@@ -52,7 +52,7 @@ pub(crate) fn settings(secret_auth_enabled: bool) -> Settings {
             max_concurrent: 2,
             max_action_timeout: Duration::from_secs(600),
             max_output_bytes: 1 << 20,
-            builtins: vec!["diagnostics.collect".into()],
+            builtins: builtins::ALL.map(Into::into).into(),
             hooks: true,
             origin: Origin { is_encrypted: false, host: "plane.example".into() },
         },
