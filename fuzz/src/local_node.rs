@@ -5,7 +5,7 @@ use core::time::Duration;
 use meshward_core::{
     agent::{
         ActionSettings, Answer, Content, Failure, Folder, FoundContent, FoundFile, Memory, Purpose,
-        Settings, StagedFile, StateFile, TcpSettings,
+        SessionSettings, Settings, StagedFile, StateFile, TcpSettings,
     },
     secret::Secret,
     wire::{
@@ -52,6 +52,12 @@ pub(crate) fn settings(secret_auth_enabled: bool) -> Settings {
             max_action_timeout: Duration::from_secs(600),
             max_output_bytes: 1 << 20,
             builtins: vec!["diagnostics.collect".into()],
+        },
+        sessions: SessionSettings {
+            enabled: true,
+            max_sessions: 10,
+            default_timeout: Duration::from_secs(1800),
+            listen_address: None,
         },
     }
 }

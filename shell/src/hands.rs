@@ -1,4 +1,4 @@
-//! What the agent orders that takes its time: runs and the tunnel device. Begun here, answered through the inbox.
+//! What the agent orders that takes its time: runs, the tunnel device and sessions. Begun here, answered through the inbox.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     actions,
+    session::Sessions,
     tunnel::{NoTunnel, Tunnel},
 };
 
@@ -19,11 +20,13 @@ pub(crate) struct Hands {
     facts: mpsc::Sender<Input>,
     tunnel: Arc<dyn Tunnel>,
     runs: BTreeMap<RunId, oneshot::Sender<()>>,
+    sessions: Sessions,
 }
 
 impl Hands {
     pub(crate) fn new(facts: mpsc::Sender<Input>) -> Self {
-        Self { facts, tunnel: Arc::new(NoTunnel), runs: BTreeMap::new() }
+        let sessions = Sessions::new(facts.clone());
+        Self { facts, tunnel: Arc::new(NoTunnel), runs: BTreeMap::new(), sessions }
     }
 
     pub(crate) fn begin(&mut self, act: Act) {
@@ -31,6 +34,7 @@ impl Hands {
             Act::Run { id, run } => self.run(id, run),
             Act::Cancel(id) => drop(self.runs.remove(&id)),
             Act::Install { key } => self.install(key),
+            Act::Session(session, order) => self.sessions.begin(session, order),
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::{future::Future, io};
 
-use meshward_core::agent::{ActionSettings, Exit, Input, Purpose, Settings, TcpSettings};
+use meshward_core::agent::{
+    ActionSettings, Exit, Input, Purpose, SessionSettings, Settings, TcpSettings,
+};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tracing::info;
@@ -102,6 +104,12 @@ fn settings(config: &Config, purpose: Purpose) -> Result<Settings, StartError> {
             max_action_timeout: config.actions.max_action_timeout,
             max_output_bytes: config.actions.max_output_bytes,
             builtins: actions::BUILTINS.iter().map(|&name| name.to_owned()).collect(),
+        },
+        sessions: SessionSettings {
+            enabled: config.sessions.enabled,
+            max_sessions: config.sessions.max_sessions,
+            default_timeout: config.sessions.default_timeout,
+            listen_address: config.sessions.listen_address,
         },
     })
 }

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use meshward_core::{
-    agent::{ActionSettings, Purpose, Settings},
+    agent::{ActionSettings, Purpose, SessionSettings, Settings},
     plane,
     wire::grammar::{Checksum, base64_text},
 };
 
 /// How many executions run at once.
 pub(crate) const MAX_CONCURRENT: usize = 3;
+
+/// How many sessions are open at once.
+pub(crate) const MAX_SESSIONS: usize = 2;
 
 /// The one action that the agent has.
 pub(crate) const ACTION: &str = "probe";
@@ -34,6 +37,12 @@ pub(crate) fn agent() -> Settings {
             max_action_timeout: Duration::from_secs(600),
             max_output_bytes: 1 << 20,
             builtins: vec![ACTION.to_owned()],
+        },
+        sessions: SessionSettings {
+            enabled: true,
+            max_sessions: MAX_SESSIONS,
+            default_timeout: Duration::from_secs(1800),
+            listen_address: None,
         },
     }
 }

@@ -2,11 +2,12 @@
 
 use super::Agent;
 use crate::{
-    ids::{CallId, ExecutionId},
+    ids::{CallId, ExecutionId, SessionId},
     time::Mono,
     wire::{
         execution::Status,
         grammar::{PublicKey, ReportKey},
+        session,
     },
 };
 
@@ -28,6 +29,11 @@ pub(super) enum Question {
     Rotate(PublicKey),
     /// Of the program that waits for it.
     Secret(CallId),
+    /// A row of it.
+    Session {
+        session: SessionId,
+        phase: session::Phase,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +62,7 @@ impl Agent {
             self.device.wakeup(),
             self.dispatch.wakeup(),
             self.secrets.wakeup(),
+            self.sessions.wakeup(),
             self.sync.wakeup(),
         ];
         machines.into_iter().chain([drained]).flatten().min()

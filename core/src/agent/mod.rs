@@ -21,6 +21,7 @@ pub mod reports;
 pub mod rotation;
 mod scrub;
 pub mod secrets;
+pub mod sessions;
 pub mod standing;
 pub mod sync;
 pub mod verdict;
@@ -35,10 +36,11 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 pub use facts::{
-    Act, Acted, ActionSettings, Answer, Caller, Captured, Cause, Change, Content, Door, Effect,
-    Ending, Exit, Failure, Finding, Folder, FoundContent, FoundFile, Gathered, Input, Lost, Memory,
-    Order, OrderKind, Peer, Program, Purpose, Run, RunId, Settings, StagedFile, StateFile, Stored,
-    Stream, TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
+    Act, Acted, ActionSettings, Answer, Caller, Captured, Carried, Cause, Change, Content, Door,
+    Effect, Ending, Exit, Failure, Finding, Folder, Forward, FoundContent, FoundFile, Gathered,
+    Input, Lost, Memory, Order, OrderKind, Peer, Program, Purpose, Run, RunId, SessionFact,
+    SessionOrder, SessionSettings, Settings, StagedFile, StateFile, Stored, Stream, TcpSettings,
+    TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
 };
 pub use notice::{Level, Notice};
 
@@ -56,6 +58,7 @@ use register::Registration;
 use reports::Reports;
 use rotation::Rotation;
 use secrets::Secrets;
+use sessions::Sessions;
 use standing::Standing;
 use sync::Sync;
 use turn::Turn;
@@ -80,6 +83,7 @@ pub struct Agent {
     dispatch: Dispatch,
     hooks: Hooks,
     secrets: Secrets,
+    sessions: Sessions,
     network: Network,
     view: View,
     archive: Archive,

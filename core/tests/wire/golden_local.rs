@@ -224,6 +224,8 @@ fn local_status() {
             executions_waiting: 2,
             reports_unsynced: 3,
             reports_writing: 4,
+            sessions_open: 5,
+            sessions_unsupported: 6,
         },
     };
     both("local_status.ready", &ready);

@@ -1,11 +1,14 @@
-//! What the hands are told to begin, and what comes of it: runs, uploads, the tunnel device.
+//! What the hands are told to begin, and what comes of it: runs, uploads, the tunnel device, sessions.
 //!
 //! Nothing of this is waited for; each order that is answered names what its answer brings back.
 
 use alloc::string::String;
 
-use super::runs::{Ending, Run, RunId};
-use crate::wire::grammar::PublicKey;
+use super::{
+    runs::{Ending, Run, RunId},
+    sessions::{SessionFact, SessionOrder},
+};
+use crate::{ids::SessionId, wire::grammar::PublicKey};
 
 /// An order that is begun, and answered when it is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub enum Act {
     Cancel(RunId),
     /// Let the tunnel device use the private key with this public half; answered by [`Acted::Installed`].
     Install { key: PublicKey },
+    /// Open or close the listener of a session; answered by [`Acted::Session`].
+    Session(SessionId, SessionOrder),
 }
 
 /// How an [`Act`] ended.
@@ -25,4 +30,6 @@ pub enum Acted {
     Finished { id: RunId, ending: Ending },
     /// The tunnel device took a key, or why it did not.
     Installed { key: PublicKey, outcome: Result<(), String> },
+    /// The listener of a session tells.
+    Session(SessionId, SessionFact),
 }

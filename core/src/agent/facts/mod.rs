@@ -8,6 +8,7 @@ mod gathered;
 mod kept;
 mod orders;
 mod runs;
+mod sessions;
 mod settings;
 mod streams;
 
@@ -24,7 +25,8 @@ pub use gathered::{Gathered, TokenFile, TokenSource, TokenSources, Unprepared, W
 pub use kept::{Change, Content, Folder, FoundContent, FoundFile, StateFile};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
 pub use runs::{Captured, Cause, Ending, Program, Run, RunId};
-pub use settings::{ActionSettings, Purpose, Settings, TcpSettings};
+pub use sessions::{Carried, Forward, SessionFact, SessionOrder};
+pub use settings::{ActionSettings, Purpose, SessionSettings, Settings, TcpSettings};
 pub use streams::Stream;
 
 use super::notice::Notice;

@@ -11,7 +11,7 @@ use crate::{
         life::Question,
         pull, register, rotation,
         scrub::Scrub,
-        sync, verdict,
+        sessions, sync, verdict,
     },
     backoff::Jitter,
     ids::CallId,
@@ -99,6 +99,10 @@ impl Turn<'_> {
                 self.rotation(rotation::Input::Answered { key, verdict, jitter });
             }
             Some(Question::Secret(asker)) => self.secret_answered(asker, answer),
+            Some(Question::Session { session, phase }) => {
+                let reported = verdict::session::read(&answer);
+                self.sessions(sessions::Input::Answered { session, phase, reported });
+            }
             None => {}
         }
     }
@@ -111,6 +115,9 @@ impl Turn<'_> {
             // Nobody orders one yet.
             Acted::Finished { id: RunId::Local(_), .. } => {}
             Acted::Installed { key, outcome } => self.installed(key, outcome),
+            Acted::Session(session, fact) => {
+                self.sessions(sessions::Input::Told { session, fact });
+            }
         }
     }
 

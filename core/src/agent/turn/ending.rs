@@ -2,7 +2,7 @@
 
 use super::Turn;
 use crate::agent::{
-    DRAIN_MAX, Effect, Exit, execution, heartbeat, life::Life, pull, secrets, sync, watch,
+    DRAIN_MAX, Effect, Exit, execution, heartbeat, life::Life, pull, secrets, sessions, sync, watch,
 };
 
 impl Turn<'_> {
@@ -10,6 +10,7 @@ impl Turn<'_> {
         match self.agent.life {
             Life::Draining { until } => {
                 let undecided = !self.agent.dispatch.is_idle()
+                    || !self.agent.sessions.is_idle()
                     || self.agent.registration.is_undecided()
                     || self.agent.rotation.is_committing()
                     || self.agent.reports.writing() > 0
@@ -27,6 +28,7 @@ impl Turn<'_> {
             self.heartbeat(heartbeat::Input::Quieted);
             self.pull(pull::Input::Quieted);
             self.dispatch(execution::Input::Draining);
+            self.sessions(sessions::Input::Draining);
             self.sync(sync::Input::Quieted);
             self.watch(watch::Input::Closed);
         }

@@ -15,7 +15,7 @@ use crate::{
         heartbeat,
         life::{Life, Question},
         network::Network,
-        pull, register, reports, rotation,
+        pull, register, reports, rotation, sessions,
         standing::{self, Standing},
         sync,
     },
@@ -138,11 +138,12 @@ impl Turn<'_> {
         }
     }
 
-    /// Executions first, then what is compared with what is known.
+    /// Executions first, then sessions, then what is compared with what is known.
     fn pulled(&mut self, asked: Mono, pulled: Pulled) {
         let Pulled { snapshot, policy } = pulled;
         let before = self.served();
         self.dispatch(execution::Input::Pulled { asked, entries: snapshot.executions });
+        self.sessions(sessions::Input::Pulled(snapshot.sessions));
         self.agent.network = Network::pulled(snapshot.peers, policy);
         self.agent.view = mem::take(&mut self.agent.view).refreshed(self.now, snapshot.state);
         self.tell_changes(before);
@@ -177,7 +178,7 @@ impl Turn<'_> {
         }
     }
 
-    fn act(&mut self, act: Act) {
+    pub(super) fn act(&mut self, act: Act) {
         self.effects.push(Effect::Act(act));
     }
 

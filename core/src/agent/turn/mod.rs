@@ -8,6 +8,7 @@ mod machines;
 mod rejoin;
 mod reporting;
 mod secret_reads;
+mod sessions;
 mod watchers;
 
 use alloc::{boxed::Box, vec::Vec};
@@ -79,6 +80,7 @@ impl<'s> Turn<'s> {
         self.device(device::Input::Ticked);
         self.dispatch(execution::Input::Ticked);
         self.secrets(secrets::Input::Ticked);
+        self.sessions(super::sessions::Input::Ticked);
         self.sync(sync::Input::Ticked);
     }
 
