@@ -1,4 +1,4 @@
-//! What an agent has begun and is told of later: its runs.
+//! What an agent has begun and is told of later: its runs, and its sessions by `listeners.rs`.
 
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ impl World {
             Act::Install { key } => {
                 return Some(Input::Acted(Acted::Installed { key, outcome: Ok(()) }));
             }
+            Act::Session(session, order) => return self.listen(at, session, order),
         }
         None
     }

@@ -1,7 +1,8 @@
 //! What a request asks, read from its bytes without the types of either end; a callback's route is its status.
 
 use meshward_core::{
-    ids::ExecutionId,
+    agent::Carried,
+    ids::{ExecutionId, SessionId},
     wire::{
         http::{Body, Request},
         json::{self, Raw},
@@ -21,10 +22,12 @@ pub enum Route {
     Started,
     Terminal,
     Report,
+    SessionStarted,
+    SessionEnded,
 }
 
 impl Route {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Register,
         Self::Heartbeat,
         Self::Pull,
@@ -33,6 +36,8 @@ impl Route {
         Self::Started,
         Self::Terminal,
         Self::Report,
+        Self::SessionStarted,
+        Self::SessionEnded,
     ];
 
     /// Whether it is called all the time.
@@ -44,7 +49,9 @@ impl Route {
             | Self::Ack
             | Self::Started
             | Self::Terminal
-            | Self::Report => false,
+            | Self::Report
+            | Self::SessionStarted
+            | Self::SessionEnded => false,
         }
     }
 }
@@ -72,6 +79,13 @@ pub enum Said {
     Rotate {
         key: String,
     },
+    /// A row of a session.
+    Session {
+        session: SessionId,
+        has_ended: bool,
+        /// Zero on rows of a begin.
+        carried: Carried,
+    },
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -83,7 +97,16 @@ struct Members {
     public_key: String,
     /// A number in problems, a text in callbacks.
     status: Option<Raw>,
+    tcp: Row,
     value: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Row {
+    phase: String,
+    bytes_in: u64,
+    bytes_out: u64,
 }
 
 impl Said {
@@ -96,6 +119,14 @@ impl Said {
             let status = members.status.map(|raw| raw.text().trim_matches('"').to_owned());
             let execution = ExecutionId(execution.to_owned());
             return Self::Callback { execution, status: status.unwrap_or_default() };
+        }
+        if let Some((_, session)) = request.path.rsplit_once("/sessions/") {
+            let Row { phase, bytes_in, bytes_out } = members.tcp;
+            return Self::Session {
+                session: SessionId(session.to_owned()),
+                has_ended: phase == "session_ended",
+                carried: Carried { bytes_in, bytes_out },
+            };
         }
         if let Some((_, key)) = request.path.rsplit_once("/state/reports/") {
             return Self::Report { key: key.to_owned(), value: members.value };
@@ -122,6 +153,8 @@ impl Said {
             Self::Register { .. } => Route::Register,
             Self::Report { .. } => Route::Report,
             Self::Rotate { .. } => Route::Rotate,
+            Self::Session { has_ended: false, .. } => Route::SessionStarted,
+            Self::Session { has_ended: true, .. } => Route::SessionEnded,
         }
     }
 }

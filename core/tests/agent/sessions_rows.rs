@@ -3,7 +3,7 @@
 use meshward_core::{
     agent::{
         Act, Acted, Answer, Carried, Effect as Order, Exit, Failure, Input as Fact, Level, Lost,
-        SessionFact, SessionOrder, StagedFile,
+        SessionFact, SessionOrder, StagedFile, StateFile,
         sessions::{
             ENDED_MAX, ENDED_TIMEOUT, ENDED_WAITS, ENDED_WINDOW, Effect, Input, STARTED_TIMEOUT,
             Sessions,
@@ -302,6 +302,22 @@ fn act(effects: &[Order]) -> (String, SessionOrder) {
     }
 }
 
+/// The files that are changed.
+fn kept(effects: &[Order]) -> Vec<StateFile> {
+    let file = |effect: &Order| match effect {
+        Order::Keep { file, .. } => Some(file.clone()),
+        Order::Act(_)
+        | Order::Gather
+        | Order::Store(_)
+        | Order::Send { .. }
+        | Order::Reply { .. }
+        | Order::Stream(_)
+        | Order::Tell(_)
+        | Order::Exit(_) => None,
+    };
+    effects.iter().filter_map(file).collect()
+}
+
 #[test]
 fn a_whole_agent_opens_a_session_tells_of_it_and_stops_when_its_end_is_told() {
     let (mut bench, first) = Bench::armed(StagedFile::Missing);
@@ -309,6 +325,9 @@ fn a_whole_agent_opens_a_session_tells_of_it_and_stops_when_its_end_is_told() {
         "target":{"tcp":{"host":"db","port":1}},"expires_at":"2099-01-01T00:00:00Z"},
         {"session_id":"s","kind":"ssh","target":{"ssh":{"user":"u"}},"expires_at":"2099-01-01T00:00:00Z"}]}"#;
     let pulled = bench.answer(sent_to(&first, "/state").0, responded(200, body));
+    for file in kept(&pulled) {
+        bench.give(Fact::Kept { file, outcome: Ok(()) });
+    }
     let (session, order) = act(&pulled);
     assert_eq!(session, "a b/c");
     assert!(

@@ -2,3 +2,4 @@
 
 mod rotation;
 mod search;
+mod sessions;

@@ -82,7 +82,11 @@ impl Keys {
         match sending.said {
             Said::Register { key, .. } => self.registers(sending, key, found),
             Said::Rotate { key } => self.rotates(sending, key, found),
-            Said::Callback { .. } | Said::Heartbeat { .. } | Said::Pull | Said::Report { .. } => {}
+            Said::Callback { .. }
+            | Said::Heartbeat { .. }
+            | Said::Pull
+            | Said::Report { .. }
+            | Said::Session { .. } => {}
         }
     }
 
@@ -140,7 +144,8 @@ impl Keys {
             | Said::Pull
             | Said::Register { .. }
             | Said::Report { .. }
-            | Said::Rotate { .. } => {}
+            | Said::Rotate { .. }
+            | Said::Session { .. } => {}
         }
     }
 

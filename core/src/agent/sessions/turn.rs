@@ -64,6 +64,7 @@ impl<'s> Turn<'s> {
         let listed: BTreeSet<_> = entries.iter().map(|entry| entry.session_id.as_str()).collect();
         self.sessions.shelf.retain(|session, _| listed.contains(session.0.as_str()));
         self.sessions.doubled.retain(|session| listed.contains(session.0.as_str()));
+        self.expire();
         for session in self.of(|session, live| live.is_kept() && !listed.contains(session)) {
             self.close(&session, Cause::Unlisted);
         }
