@@ -5,7 +5,7 @@ use core::time::Duration;
 use meshward_core::{
     agent::{
         ActionSettings, Answer, Content, Failure, Folder, FoundContent, FoundFile, Memory, Purpose,
-        Settings, StagedFile, StateFile, TcpSettings, builtins,
+        SessionSettings, Settings, StagedFile, StateFile, TcpSettings, builtins,
     },
     secret::Secret,
     wire::{
@@ -55,6 +55,12 @@ pub(crate) fn settings(secret_auth_enabled: bool) -> Settings {
             builtins: builtins::ALL.map(Into::into).into(),
             hooks: true,
             origin: Origin { is_encrypted: false, host: "plane.example".into() },
+        },
+        sessions: SessionSettings {
+            enabled: true,
+            max_sessions: 10,
+            default_timeout: Duration::from_secs(1800),
+            listen_address: None,
         },
     }
 }

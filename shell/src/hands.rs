@@ -1,5 +1,5 @@
-//! What the agent orders that takes its time: runs, uploads, looks at the hooks, the tunnel device. Begun here, answered
-//! through the inbox.
+//! What the agent orders that takes its time: runs, uploads, looks at the hooks, the tunnel device and sessions. Begun
+//! here, answered through the inbox.
 
 use std::{
     collections::BTreeMap,
@@ -19,6 +19,7 @@ use crate::{
     chance,
     client::Client,
     hooks::{self, HooksDir, Watch},
+    session::Sessions,
     tunnel::{NoTunnel, Tunnel},
 };
 
@@ -37,6 +38,7 @@ pub(crate) struct Hands {
     hooks: HooksDir,
     /// The watch that the last look has made.
     watch: Arc<Mutex<Option<Watch>>>,
+    sessions: Sessions,
 }
 
 impl Hands {
@@ -47,7 +49,8 @@ impl Hands {
     ) -> Self {
         let (own, watch) = (Arc::new(own), Arc::default());
         let (tunnel, runs) = (Arc::new(NoTunnel), BTreeMap::new());
-        Self { facts, client, tunnel, own, runs, hooks, watch }
+        let sessions = Sessions::new(facts.clone());
+        Self { facts, client, tunnel, own, runs, hooks, watch, sessions }
     }
 
     pub(crate) fn begin(&mut self, act: Act) {
@@ -57,6 +60,7 @@ impl Hands {
             Act::Cancel(id) => drop(self.runs.remove(&id)),
             Act::Install { key } => self.install(key),
             Act::Scan => self.scan(),
+            Act::Session(session, order) => self.sessions.begin(session, order),
         }
     }
 

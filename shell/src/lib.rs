@@ -12,6 +12,7 @@ pub mod image;
 pub mod local;
 pub mod log;
 pub mod run;
+pub mod session;
 pub mod store;
 pub mod tokens;
 pub mod tunnel;

@@ -2,7 +2,9 @@
 
 use std::{future::Future, io};
 
-use meshward_core::agent::{ActionSettings, Exit, Input, Purpose, Settings, TcpSettings, builtins};
+use meshward_core::agent::{
+    ActionSettings, Exit, Input, Purpose, SessionSettings, Settings, TcpSettings, builtins,
+};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tracing::info;
@@ -116,6 +118,12 @@ fn settings(config: &Config, purpose: Purpose, client: &Client) -> Result<Settin
             origin: client.origin(),
             builtins: builtins::ALL.map(str::to_owned).into(),
             hooks: config.actions.enabled && purpose == Purpose::Run,
+        },
+        sessions: SessionSettings {
+            enabled: config.sessions.enabled,
+            max_sessions: config.sessions.max_sessions,
+            default_timeout: config.sessions.default_timeout,
+            listen_address: config.sessions.listen_address,
         },
     })
 }

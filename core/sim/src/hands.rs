@@ -1,4 +1,4 @@
-//! What an agent has begun and is told of later: its runs.
+//! What an agent has begun and is told of later: its runs, and its sessions by `listeners.rs`.
 
 use std::time::Duration;
 
@@ -36,6 +36,7 @@ impl World {
                 return Some(Input::Acted(Acted::Installed { key, outcome: Ok(()) }));
             }
             Act::Scan => return Some(Input::Acted(Acted::Scanned(Box::new(no_hooks())))),
+            Act::Session(session, order) => return self.listen(at, session, order),
         }
         None
     }

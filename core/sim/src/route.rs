@@ -1,7 +1,8 @@
 //! What a request asks, read from its bytes without the types of either end; a callback's route is its status.
 
 use meshward_core::{
-    ids::ExecutionId,
+    agent::Carried,
+    ids::{ExecutionId, SessionId},
     wire::{
         http::{Body, Request},
         json::{self, Raw},
@@ -23,11 +24,13 @@ pub enum Route {
     Declared,
     Terminal,
     Report,
+    SessionStarted,
+    SessionEnded,
     Upload,
 }
 
 impl Route {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Register,
         Self::Heartbeat,
         Self::Pull,
@@ -37,6 +40,8 @@ impl Route {
         Self::Declared,
         Self::Terminal,
         Self::Report,
+        Self::SessionStarted,
+        Self::SessionEnded,
         Self::Upload,
     ];
 
@@ -51,6 +56,8 @@ impl Route {
             | Self::Declared
             | Self::Terminal
             | Self::Report
+            | Self::SessionStarted
+            | Self::SessionEnded
             | Self::Upload => false,
         }
     }
@@ -84,6 +91,13 @@ pub enum Said {
     Upload {
         execution: ExecutionId,
     },
+    /// A row of a session.
+    Session {
+        session: SessionId,
+        has_ended: bool,
+        /// Zero on rows of a begin.
+        carried: Carried,
+    },
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -96,7 +110,16 @@ struct Members {
     public_key: String,
     /// A number in problems, a text in callbacks.
     status: Option<Raw>,
+    tcp: Row,
     value: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Row {
+    phase: String,
+    bytes_in: u64,
+    bytes_out: u64,
 }
 
 impl Said {
@@ -110,6 +133,14 @@ impl Said {
             let execution = ExecutionId(execution.to_owned());
             let declares = members.declared_output_bytes.is_some();
             return Self::Callback { execution, status: status.unwrap_or_default(), declares };
+        }
+        if let Some((_, session)) = request.path.rsplit_once("/sessions/") {
+            let Row { phase, bytes_in, bytes_out } = members.tcp;
+            return Self::Session {
+                session: SessionId(session.to_owned()),
+                has_ended: phase == "session_ended",
+                carried: Carried { bytes_in, bytes_out },
+            };
         }
         if let Some((_, key)) = request.path.rsplit_once("/state/reports/") {
             return Self::Report { key: key.to_owned(), value: members.value };
@@ -140,6 +171,8 @@ impl Said {
             Self::Register { .. } => Route::Register,
             Self::Report { .. } => Route::Report,
             Self::Rotate { .. } => Route::Rotate,
+            Self::Session { has_ended: false, .. } => Route::SessionStarted,
+            Self::Session { has_ended: true, .. } => Route::SessionEnded,
             Self::Upload { .. } => Route::Upload,
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshward_core::{
-    agent::{ActionSettings, Purpose, Settings},
+    agent::{ActionSettings, Purpose, SessionSettings, Settings},
     plane,
     wire::{
         grammar::{Checksum, base64_text},
@@ -13,6 +13,9 @@ use meshward_core::{
 
 /// How many executions run at once.
 pub(crate) const MAX_CONCURRENT: usize = 3;
+
+/// How many sessions are open at once.
+pub(crate) const MAX_SESSIONS: usize = 2;
 
 /// The one action that the agent has.
 pub(crate) const ACTION: &str = "probe";
@@ -42,6 +45,12 @@ pub(crate) fn agent() -> Settings {
             builtins: vec![ACTION.to_owned()],
             hooks: true,
             origin: Origin { is_encrypted: false, host: HOST.to_owned() },
+        },
+        sessions: SessionSettings {
+            enabled: true,
+            max_sessions: MAX_SESSIONS,
+            default_timeout: Duration::from_secs(1800),
+            listen_address: None,
         },
     }
 }

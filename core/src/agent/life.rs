@@ -2,11 +2,12 @@
 
 use super::Agent;
 use crate::{
-    ids::{CallId, ExecutionId},
+    ids::{CallId, ExecutionId, SessionId},
     time::Mono,
     wire::{
         execution::Status,
         grammar::{PublicKey, ReportKey},
+        session,
     },
 };
 
@@ -30,6 +31,11 @@ pub(super) enum Question {
     Rotate(PublicKey),
     /// Of the program that waits for it.
     Secret(CallId),
+    /// A row of it.
+    Session {
+        session: SessionId,
+        phase: session::Phase,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +65,7 @@ impl Agent {
             self.dispatch.wakeup(),
             self.hooks.wakeup(),
             self.secrets.wakeup(),
+            self.sessions.wakeup(),
             self.sync.wakeup(),
         ];
         machines.into_iter().chain([drained]).flatten().min()

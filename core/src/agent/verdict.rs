@@ -4,6 +4,7 @@
 //! rotation"; `decisions.md` section 8 (Success, Registration answers outside the table).
 
 pub mod secret;
+pub mod session;
 
 use alloc::{format, string::String};
 use core::time::Duration;

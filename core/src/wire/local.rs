@@ -223,4 +223,7 @@ pub struct Queues {
     pub reports_unsynced: u64,
     /// What is on its way to the disk.
     pub reports_writing: u64,
+    pub sessions_open: u64,
+    /// Those listed of a kind that this agent does not serve.
+    pub sessions_unsupported: u64,
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use meshward_core::{
     agent::{
-        ActionSettings, Agent, Answer, Effect, Gathered, Input, Memory, Order, Purpose, Settings,
-        StagedFile, TokenFile, TokenSources,
+        ActionSettings, Agent, Answer, Effect, Gathered, Input, Memory, Order, Purpose,
+        SessionSettings, Settings, StagedFile, TokenFile, TokenSources,
     },
     backoff::Jitter,
     ids::{CallId, ExecutionId},
@@ -65,6 +65,15 @@ pub(crate) fn actions() -> ActionSettings {
     }
 }
 
+pub(crate) const fn sessions() -> SessionSettings {
+    SessionSettings {
+        enabled: true,
+        max_sessions: 2,
+        default_timeout: seconds(1800),
+        listen_address: None,
+    }
+}
+
 pub(crate) fn settings() -> Settings {
     Settings {
         purpose: Purpose::Run,
@@ -79,6 +88,7 @@ pub(crate) fn settings() -> Settings {
         binary_checksum: Checksum::from_bytes([7; 32]),
         binary_version: "1.2.3".into(),
         actions: actions(),
+        sessions: sessions(),
     }
 }
 

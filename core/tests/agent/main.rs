@@ -33,6 +33,8 @@ mod register;
 mod reports;
 mod rotation;
 mod secrets;
+mod sessions;
+mod sessions_rows;
 mod standing;
 #[path = "../support/mod.rs"]
 mod support;

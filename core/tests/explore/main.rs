@@ -3,3 +3,4 @@
 mod dispatch;
 mod rotation;
 mod search;
+mod sessions;

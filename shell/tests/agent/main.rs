@@ -26,6 +26,8 @@ mod node;
 mod readme;
 mod reports;
 mod secrets;
+mod session;
+mod session_wire;
 #[cfg(feature = "fault-tests")]
 mod strace;
 mod tcp;

@@ -86,6 +86,7 @@ impl Keys {
             | Said::Heartbeat { .. }
             | Said::Pull
             | Said::Report { .. }
+            | Said::Session { .. }
             | Said::Upload { .. } => {}
         }
     }
@@ -145,6 +146,7 @@ impl Keys {
             | Said::Register { .. }
             | Said::Report { .. }
             | Said::Rotate { .. }
+            | Said::Session { .. }
             | Said::Upload { .. } => {}
         }
     }

@@ -74,6 +74,7 @@ impl Presence {
             | Said::Pull
             | Said::Report { .. }
             | Said::Rotate { .. }
+            | Said::Session { .. }
             | Said::Upload { .. } => {}
         }
     }
@@ -94,6 +95,7 @@ impl Presence {
             | Said::Pull
             | Said::Report { .. }
             | Said::Rotate { .. }
+            | Said::Session { .. }
             | Said::Upload { .. } => {}
         }
     }

@@ -1,4 +1,4 @@
-//! What the hands are told to begin, and what comes of it: runs, looks at the hooks, the tunnel device.
+//! What the hands are told to begin, and what comes of it: runs, uploads, looks at the hooks, the tunnel device, sessions.
 //!
 //! Nothing of this is waited for; each order that is answered names what its answer brings back.
 
@@ -8,9 +8,10 @@ use core::{fmt, time::Duration};
 use super::{
     hooks::Scan,
     runs::{Ending, Run, RunId},
+    sessions::{SessionFact, SessionOrder},
 };
 use crate::{
-    ids::CallId,
+    ids::{CallId, SessionId},
     wire::{grammar::PublicKey, upload_url::UploadUrl},
 };
 
@@ -28,6 +29,8 @@ pub enum Act {
     Install { key: PublicKey },
     /// Look at the hooks directory, and watch it from then on; answered by [`Acted::Scanned`].
     Scan,
+    /// Open or close the listener of a session; answered by [`Acted::Session`].
+    Session(SessionId, SessionOrder),
 }
 
 /// What a run has printed; it may hold anything, so only its length is ever shown.
@@ -51,4 +54,6 @@ pub enum Acted {
     Scanned(Box<Scan>),
     /// Something in the hooks directory, or on the way to it, has changed since it was looked at.
     Stirred,
+    /// The listener of a session tells.
+    Session(SessionId, SessionFact),
 }

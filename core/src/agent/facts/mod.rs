@@ -9,6 +9,7 @@ mod hooks;
 mod kept;
 mod orders;
 mod runs;
+mod sessions;
 mod settings;
 mod streams;
 
@@ -26,7 +27,8 @@ pub use hooks::{FileKind, FoundHook, FoundProgram, FoundSidecar, Held, Scan, Sig
 pub use kept::{Change, Content, Folder, FoundContent, FoundFile, StateFile};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
 pub use runs::{Captured, Cause, Ending, Program, Run, RunId};
-pub use settings::{ActionSettings, Purpose, Settings, TcpSettings};
+pub use sessions::{Carried, Forward, SessionFact, SessionOrder};
+pub use settings::{ActionSettings, Purpose, SessionSettings, Settings, TcpSettings};
 pub use streams::Stream;
 
 use super::notice::Notice;

@@ -1,7 +1,7 @@
 //! What stays the same while an agent runs.
 
 use alloc::{string::String, vec::Vec};
-use core::time::Duration;
+use core::{net::IpAddr, time::Duration};
 
 use sha2::{Digest as _, Sha256};
 
@@ -31,6 +31,7 @@ pub struct Settings {
     pub binary_checksum: Checksum,
     pub binary_version: String,
     pub actions: ActionSettings,
+    pub sessions: SessionSettings,
 }
 
 /// What the process was started for.
@@ -54,6 +55,17 @@ pub struct ActionSettings {
     pub hooks: bool,
     /// What the address of an upload is held against.
     pub origin: Origin,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionSettings {
+    pub enabled: bool,
+    /// How many listeners there are at once.
+    pub max_sessions: usize,
+    /// How long a session lasts at most, whatever its entry says.
+    pub default_timeout: Duration,
+    /// Absent for the mesh address.
+    pub listen_address: Option<IpAddr>,
 }
 
 /// Who may ask by TCP.

@@ -11,7 +11,7 @@ use crate::{
         life::Question,
         pull, register, rotation,
         scrub::Scrub,
-        sync, verdict,
+        sessions, sync, verdict,
     },
     backoff::Jitter,
     ids::CallId,
@@ -103,6 +103,10 @@ impl Turn<'_> {
                 self.dispatch(execution::Input::Uploaded { execution, outcome });
             }
             Some(Question::Secret(asker)) => self.secret_answered(asker, answer),
+            Some(Question::Session { session, phase }) => {
+                let reported = verdict::session::read(&answer);
+                self.sessions(sessions::Input::Answered { session, phase, reported });
+            }
             None => {}
         }
     }
@@ -113,6 +117,9 @@ impl Turn<'_> {
             Acted::Installed { key, outcome } => self.installed(key, outcome),
             Acted::Scanned(scan) => self.hooks(hooks::Input::Scanned(*scan)),
             Acted::Stirred => self.hooks(hooks::Input::Stirred),
+            Acted::Session(session, fact) => {
+                self.sessions(sessions::Input::Told { session, fact });
+            }
         }
     }
 

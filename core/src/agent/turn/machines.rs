@@ -15,7 +15,7 @@ use crate::{
         heartbeat,
         life::{Life, Question},
         network::Network,
-        pull, register, reports, rotation,
+        pull, register, reports, rotation, sessions,
         standing::{self, Standing},
         sync,
     },
@@ -138,13 +138,14 @@ impl Turn<'_> {
         }
     }
 
-    /// Executions first, then what is compared with what is known.
+    /// Executions first, then sessions, then what is compared with what is known.
     fn pulled(&mut self, asked: Mono, pulled: Pulled) {
         let Pulled { snapshot, policy, spoilt } = pulled;
         let before = self.served();
         self.tell_spoilt(&spoilt);
         let unread = spoilt_executions(spoilt);
         self.dispatch(execution::Input::Pulled { asked, entries: snapshot.executions, unread });
+        self.sessions(sessions::Input::Pulled(snapshot.sessions));
         self.agent.network = Network::pulled(snapshot.peers, policy);
         self.agent.view = mem::take(&mut self.agent.view).refreshed(self.now, snapshot.state);
         self.tell_changes(before);

@@ -10,6 +10,7 @@ mod machines;
 mod rejoin;
 mod reporting;
 mod secret_reads;
+mod sessions;
 mod spoilt;
 mod watchers;
 
@@ -86,6 +87,7 @@ impl<'s> Turn<'s> {
         self.dispatch(execution::Input::Ticked);
         self.hooks(hooks::Input::Ticked);
         self.secrets(secrets::Input::Ticked);
+        self.sessions(super::sessions::Input::Ticked);
         self.sync(sync::Input::Ticked);
     }
 
