@@ -41,7 +41,7 @@ impl Desk {
     }
 
     pub(crate) fn pull(&mut self, entries: &[Session]) -> Vec<Effect> {
-        self.give(Input::Pulled(Some(entries.to_vec())))
+        self.give(Input::Pulled { entries: Some(entries.to_vec()), unread: [].into() })
     }
 
     pub(crate) fn tell(&mut self, session: &str, fact: SessionFact) -> Vec<Effect> {
@@ -315,12 +315,16 @@ fn a_block_of_null_touches_nothing_and_an_empty_one_closes_all_at_once() {
     desk.pull(&[entry("a"), entry("b")]);
     desk.opened("b");
     let before = desk.machine.clone();
-    let null = desk.give(Input::Pulled(None));
+    let null = desk.give(Input::Pulled { entries: None, unread: [].into() });
     assert_eq!((told(&null, Level::Warn).len(), null.len()), (1, 1));
-    assert_eq!(desk.give(Input::Pulled(None)), [], "told once");
+    assert_eq!(desk.give(Input::Pulled { entries: None, unread: [].into() }), [], "told once");
     desk.pull(&[entry("a"), entry("b")]);
     assert_eq!(desk.machine, before);
-    assert_eq!(desk.give(Input::Pulled(None)).len(), 1, "and again behind a block");
+    assert_eq!(
+        desk.give(Input::Pulled { entries: None, unread: [].into() }).len(),
+        1,
+        "and again behind a block"
+    );
     assert_eq!(ordered(&desk.pull(&[])), ["close a", "close b"]);
 }
 
@@ -461,4 +465,13 @@ fn facts_of_nobody_change_nothing() {
         assert_eq!(desk.answer("a", phase, Reported::Accepted), []);
     }
     assert_eq!(desk.machine, Sessions::default());
+}
+
+#[test]
+fn a_session_whose_entry_cannot_be_read_any_more_stays_open() {
+    let mut desk = Desk::with(&entry("a"));
+    let unread = [SessionId("a".into())].into();
+    let effects = desk.give(Input::Pulled { entries: Some(Vec::new()), unread });
+    assert_eq!(ordered(&effects), [""; 0]);
+    assert_eq!(ordered(&desk.pull(&[])), ["close a"]);
 }

@@ -85,7 +85,11 @@ fn a_begin_that_was_not_taken_is_told_again_with_the_next_pull_by_the_same_row()
         assert_eq!(desk.pull(&[entry("a")]), [], "one at a time");
         let answered = desk.answer("a", Phase::SessionStarted, reported.clone());
         assert_eq!((told(&answered, Level::Warn).len(), answered.len()), (1, 1), "{reported:?}");
-        assert_eq!(desk.give(Input::Pulled(None)).len(), 1, "a block of null touches nothing");
+        assert_eq!(
+            desk.give(Input::Pulled { entries: None, unread: [].into() }).len(),
+            1,
+            "a block of null touches nothing"
+        );
         assert_eq!(rows(&desk.pull(&[entry("a")])), rows(&first), "{reported:?}");
         desk.answer("a", Phase::SessionStarted, Reported::Accepted);
         assert_eq!(desk.pull(&[entry("a")]), []);
@@ -136,7 +140,7 @@ fn the_end_tells_final_counts_and_its_cause() {
     let idle = Input::Told { session: id("a"), fact: SessionFact::Idle };
     for (input, cause) in [
         (idle, TerminatedBy::IdleTimeout),
-        (Input::Pulled(Some(Vec::new())), TerminatedBy::AgentClose),
+        (Input::Pulled { entries: Some(Vec::new()), unread: [].into() }, TerminatedBy::AgentClose),
         (Input::Draining, TerminatedBy::AgentClose),
     ] {
         let mut desk = Desk::with(&entry("a"));
@@ -325,7 +329,7 @@ fn a_whole_agent_opens_a_session_tells_of_it_and_stops_when_its_end_is_told() {
         "target":{"tcp":{"host":"db","port":1}},"expires_at":"2099-01-01T00:00:00Z"},
         {"session_id":"s","kind":"ssh","target":{"ssh":{"user":"u"}},"expires_at":"2099-01-01T00:00:00Z"}]}"#;
     let pulled = bench.answer(sent_to(&first, "/state").0, responded(200, body));
-    for file in kept(&pulled) {
+    for file in kept(&first).into_iter().chain(kept(&pulled)) {
         bench.give(Fact::Kept { file, outcome: Ok(()) });
     }
     let (session, order) = act(&pulled);
@@ -349,5 +353,6 @@ fn a_whole_agent_opens_a_session_tells_of_it_and_stops_when_its_end_is_told() {
     let (call, request) = sent(&closed)[0].clone();
     let row = r#"{"tcp":{"phase":"session_ended","target_host":"db","target_port":1,"bytes_in":1,"bytes_out":0,"terminated_by":"agent_close"}}"#;
     assert_eq!(request.body.whole((), ()), Ok(row.as_bytes()));
-    assert!(bench.answer(call, responded(204, "")).contains(&Order::Exit(Exit::Drained)));
+    let last = bench.answer(call, responded(204, ""));
+    assert!(last.contains(&Order::Exit(Exit::Drained)), "{last:?}");
 }

@@ -1,7 +1,7 @@
 //! What every machine owes: the same inputs give the same orders, and a tick that was wanted is never wanted again at once.
 //! The whole agent owes more: it ends once, within thirty seconds of a stop, and no secret of it is ever printed.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use meshward_core::{
     agent::{
@@ -59,6 +59,8 @@ struct Shell {
     orders: Vec<Order>,
     runs: Vec<RunId>,
     files: Vec<StateFile>,
+    /// What is known at once, and told when all orders of a step are begun.
+    ready: VecDeque<Input>,
     log: Vec<(Now, Input)>,
     exits: Vec<Exit>,
     last_call: CallId,
@@ -79,6 +81,7 @@ impl Shell {
             orders: Vec::new(),
             runs: Vec::new(),
             files: Vec::new(),
+            ready: VecDeque::new(),
             log: Vec::new(),
             exits: Vec::new(),
             last_call: CallId::default(),
@@ -152,19 +155,27 @@ impl Shell {
     }
 
     fn give(&mut self, input: Input) {
-        self.log.push((self.bench.now, input.clone()));
-        let over = !self.exits.is_empty();
-        let effects = self.bench.give(input);
-        assert!(!over || effects.is_empty(), "an order behind the exit: {effects:?}");
-        let printed = format!("{:?} {effects:?}", self.bench.agent);
-        assert!(!printed.contains(TOKEN) && !printed.contains(nsk().expose()), "{printed}");
-        effects.into_iter().for_each(|effect| self.perform(effect));
+        self.ready.push_back(input);
+        while let Some(input) = self.ready.pop_front() {
+            self.log.push((self.bench.now, input.clone()));
+            let over = !self.exits.is_empty();
+            let effects = self.bench.give(input);
+            assert!(!over || effects.is_empty(), "an order behind the exit: {effects:?}");
+            let printed = format!("{:?} {effects:?}", self.bench.agent);
+            assert!(!printed.contains(TOKEN) && !printed.contains(nsk().expose()), "{printed}");
+            effects.into_iter().for_each(|effect| self.perform(effect));
+        }
+    }
+
+    /// Finds a fact once all orders of this step are begun.
+    fn find(&mut self, fact: Input) {
+        self.ready.push_back(fact);
     }
 
     fn perform(&mut self, effect: Effect) {
         assert!(self.exits.is_empty(), "{effect:?} behind the exit");
         match effect {
-            Effect::Gather => self.give(Input::Gathered(Box::new(gathered(token_in_file())))),
+            Effect::Gather => self.find(Input::Gathered(Box::new(gathered(token_in_file())))),
             Effect::Store(order) => self.orders.push(order),
             Effect::Keep { file, .. } => {
                 assert!(!self.files.contains(&file), "two changes of {file} at once");
@@ -182,20 +193,20 @@ impl Shell {
             Effect::Act(Act::Upload { .. }) => panic!("no run prints so much"),
             Effect::Act(Act::Cancel(execution)) => assert!(self.runs.contains(&execution)),
             Effect::Act(Act::Install { key }) => {
-                self.give(Input::Acted(Acted::Installed { key, outcome: Ok(()) }))
+                self.find(Input::Acted(Acted::Installed { key, outcome: Ok(()) }))
             }
             Effect::Act(Act::Scan) => {
                 let scan = Scan { sight: Sight::Absent, watched: Err("no watches".into()) };
-                self.give(Input::Acted(Acted::Scanned(Box::new(scan))))
+                self.find(Input::Acted(Acted::Scanned(Box::new(scan))))
             }
             Effect::Act(Act::Session(session, SessionOrder::Open(_))) => {
                 assert!(!self.draining, "{session:?} is opened during a drain");
                 let fact = SessionFact::Opened { endpoint: ([127, 0, 0, 1], 4000).into() };
-                self.give(Input::Acted(Acted::Session(session, fact)));
+                self.find(Input::Acted(Acted::Session(session, fact)));
             }
             Effect::Act(Act::Session(session, SessionOrder::Close { .. })) => {
                 let fact = SessionFact::Closed(Carried { bytes_in: 1, bytes_out: 2 });
-                self.give(Input::Acted(Acted::Session(session, fact)));
+                self.find(Input::Acted(Acted::Session(session, fact)));
             }
             Effect::Reply { .. } | Effect::Stream(_) => panic!("nobody asked"),
             Effect::Tell(_) => {}

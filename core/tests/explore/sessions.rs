@@ -278,7 +278,7 @@ impl Both {
     fn pull(&mut self) {
         let listed = |at: &usize| self.known[*at].listed && lapses(*at) > self.seconds;
         let entries = (0..SESSIONS).filter(listed).map(entry).collect();
-        self.give(Input::Pulled(Some(entries)));
+        self.give(Input::Pulled { entries: Some(entries), unread: [].into() });
     }
 
     fn acted(&self, act: Act) -> Self {

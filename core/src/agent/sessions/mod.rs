@@ -102,7 +102,11 @@ enum Shelved {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// What the pull brought; `None` is no signal to tear anything down.
-    Pulled(Option<Vec<Session>>),
+    Pulled {
+        entries: Option<Vec<Session>>,
+        /// The ids of entries that could not be read: they are listed all the same.
+        unread: BTreeSet<SessionId>,
+    },
     Told {
         session: SessionId,
         fact: SessionFact,

@@ -34,7 +34,7 @@ impl<'s> Turn<'s> {
 
     pub(super) fn take(&mut self, input: Input) {
         match input {
-            Input::Pulled(entries) => self.pulled(entries),
+            Input::Pulled { entries, unread } => self.pulled(entries, &unread),
             Input::Told { session, fact } => self.told(session, fact),
             Input::Answered { session, phase: Phase::SessionStarted, reported } => {
                 self.answered_started(session, reported);
@@ -54,14 +54,15 @@ impl<'s> Turn<'s> {
         Step { state: self.sessions, effects: self.effects }
     }
 
-    fn pulled(&mut self, entries: Option<Vec<Session>>) {
+    fn pulled(&mut self, entries: Option<Vec<Session>>, unread: &BTreeSet<SessionId>) {
         if self.sessions.is_draining {
             return;
         }
         let Some(entries) = entries else { return self.unpopulated() };
         self.sessions.is_unpopulated = false;
         self.overlong(entries.len());
-        let listed: BTreeSet<_> = entries.iter().map(|entry| entry.session_id.as_str()).collect();
+        let ids = entries.iter().map(|entry| entry.session_id.as_str());
+        let listed: BTreeSet<_> = ids.chain(unread.iter().map(|id| id.0.as_str())).collect();
         self.sessions.shelf.retain(|session, _| listed.contains(session.0.as_str()));
         self.sessions.doubled.retain(|session| listed.contains(session.0.as_str()));
         self.expire();

@@ -7,7 +7,7 @@ use alloc::{
 };
 use core::mem;
 
-use super::{Turn, spoilt::spoilt_executions};
+use super::{Turn, spoilt::unread};
 use crate::{
     agent::{
         archive, device, execution,
@@ -143,9 +143,12 @@ impl Turn<'_> {
         let Pulled { snapshot, policy, spoilt } = pulled;
         let before = self.served();
         self.tell_spoilt(&spoilt);
-        let unread = spoilt_executions(spoilt);
+        let (unread, unread_sessions) = unread(spoilt);
         self.dispatch(execution::Input::Pulled { asked, entries: snapshot.executions, unread });
-        self.sessions(sessions::Input::Pulled(snapshot.sessions));
+        self.sessions(sessions::Input::Pulled {
+            entries: snapshot.sessions,
+            unread: unread_sessions,
+        });
         self.agent.network = Network::pulled(snapshot.peers, policy);
         self.agent.view = mem::take(&mut self.agent.view).refreshed(self.now, snapshot.state);
         self.tell_changes(before);

@@ -1,11 +1,11 @@
 //! Entries of a pull that could not be read: told, and passed over.
 
-use alloc::{collections::BTreeSet, format, vec::Vec};
+use alloc::{collections::BTreeSet, format, string::String, vec::Vec};
 
 use super::Turn;
 use crate::{
     agent::{facts::Effect, notice::Notice},
-    ids::ExecutionId,
+    ids::{ExecutionId, SessionId},
     wire::pulled::{Block, Spoilt},
 };
 
@@ -26,13 +26,20 @@ impl Turn<'_> {
         }
     }
 
-    fn warned(&mut self, text: alloc::string::String) {
+    fn warned(&mut self, text: String) {
         self.effects.push(Effect::Tell(Notice::warn(text)));
     }
 }
 
-/// The executions among them whose ids are known: they are listed, whatever else they are.
-pub(super) fn spoilt_executions(spoilt: Vec<Spoilt>) -> BTreeSet<ExecutionId> {
-    let executions = spoilt.into_iter().filter(|spoilt| spoilt.block == Block::Executions);
-    executions.filter_map(|spoilt| spoilt.id).map(ExecutionId).collect()
+/// The ids among them that are known, by block: an entry is listed, whatever else it is.
+pub(super) fn unread(spoilt: Vec<Spoilt>) -> (BTreeSet<ExecutionId>, BTreeSet<SessionId>) {
+    let (mut executions, mut sessions) = (BTreeSet::new(), BTreeSet::new());
+    for Spoilt { block, id, .. } in spoilt {
+        match (block, id) {
+            (Block::Executions, Some(id)) => drop(executions.insert(ExecutionId(id))),
+            (Block::Sessions, Some(id)) => drop(sessions.insert(SessionId(id))),
+            (Block::Executions | Block::Sessions, None) => {}
+        }
+    }
+    (executions, sessions)
 }
