@@ -5,7 +5,7 @@ use crate::{
     time::Mono,
     wire::{
         execution::Status,
-        grammar::{PublicKey, ReportKey},
+        grammar::{Name, PublicKey},
     },
 };
 
@@ -20,7 +20,7 @@ pub(super) enum Question {
     Pull,
     Register,
     Report {
-        key: ReportKey,
+        key: Name,
         generation: u64,
         is_deleted: bool,
     },

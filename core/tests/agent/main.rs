@@ -17,6 +17,7 @@ mod judge;
 mod local;
 mod network;
 mod outcome;
+mod outdated;
 mod own_reports;
 mod places;
 mod pull;

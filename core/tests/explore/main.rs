@@ -1,4 +1,5 @@
 //! Small worlds explored whole: every state that real machines, a disk and a network can come to within named bounds.
 
+mod reports;
 mod rotation;
 mod search;

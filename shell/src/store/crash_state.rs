@@ -10,7 +10,11 @@ use meshward_core::{
     },
     ids::CallId,
     time::{Now, Wall},
-    wire::{grammar::ReportKey, json::Raw, kept},
+    wire::{
+        grammar::{Name, ReportKey},
+        json::Raw,
+        kept,
+    },
 };
 
 use super::{
@@ -91,7 +95,7 @@ fn check(disk: &Shadow, promises: &Promises) {
         let found = value(&reports, key);
         let known = found == promise.answered || promise.doubtful.contains(&found);
         assert!(known, "{key:?} is {found:?}, promised {promise:?}");
-        let marked = reports.unsynced().contains_key(key);
+        let marked = reports.unsynced().contains_key(key.as_str());
         let due = promise.unsettled && found == promise.answered;
         assert!(!due || marked, "{key:?} would never be delivered: {promise:?}");
     }
@@ -118,11 +122,11 @@ impl Process {
                 Input::Delete { asker, key: key(name) }
             }
             Move::Settle(name) => {
-                let Some(generation) = self.reports.unsynced().get(&key(name)).copied() else {
+                let Some(generation) = self.reports.unsynced().get(name).copied() else {
                     return 0;
                 };
                 self.promises.entry(key(name)).or_default().unsettled = false;
-                Input::Settled { key: key(name), generation }
+                Input::Settled { key: Name::from(name), generation }
             }
         };
         let mut inputs = VecDeque::from([input]);

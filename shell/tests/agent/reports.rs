@@ -158,6 +158,29 @@ async fn a_damaged_file_is_told_and_moved_aside_and_the_others_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_report_under_a_key_of_an_earlier_grammar_stays_on_the_disk_and_is_deleted_upstream() {
+    let plane = fixture().await;
+    let node = Node::new(&plane.url(), QUICK);
+    let agent = node.start();
+    open(&node).await;
+    assert_eq!(put(&node, "app", "1").unwrap().0, 200);
+    agent.kill();
+    let sound = fs::read_to_string(node.data("state/report/app.json")).unwrap();
+    let file = node.data("state/report/App.json");
+    fs::write(&file, sound.replace("\"app\"", "\"App\"")).unwrap();
+    let before = fs::read(&file).unwrap();
+    let _again = node.start();
+    open(&node).await;
+    until("its deletion is sent", || requests(&plane, "App") == ["DELETE"]).await;
+    let listed = ask(&node, "GET", "/v1/state/report", "", "").unwrap().1.to_string();
+    assert!(listed.contains("\"app\"") && !listed.contains("\"App\""), "{listed}");
+    assert_eq!(ask(&node, "GET", "/v1/state/report/App", "", "").unwrap().0, 400);
+    let told = "state/report/App.json holds a report under the key \"App\", which no report can have any more";
+    assert!(node.log().contains(told), "{}", node.log());
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_folder_that_cannot_be_used_fails_the_start() {
     let plane = fixture().await;
     let node = Node::new(&plane.url(), QUICK);
