@@ -259,7 +259,7 @@ fn a_report_that_was_answered_for_is_on_the_disk_whatever_stops_the_process() {
 fn a_report_that_was_refused_by_the_disk_changes_nothing() {
     for code in [NO_SPACE, IO_ERROR] {
         let (points, disks) = enumerate(&LIFE, Fate::Fail(code));
-        assert_eq!((points, disks), (47, 3_840), "points of a failure, and disks looked at");
+        assert_eq!((points, disks), (47, 3_872), "points of a failure, and disks looked at");
     }
 }
 

@@ -175,8 +175,16 @@ impl Disk for Directory {
         Ok(File::from(fd))
     }
 
+    fn reopen(&mut self, name: &str) -> io::Result<File> {
+        Ok(File::from(self.open_at(name, OFlags::WRONLY)?))
+    }
+
     fn write(&mut self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
         file.write_all(bytes)
+    }
+
+    fn cut(&mut self, file: &mut File, length: usize) -> io::Result<()> {
+        file.set_len(length as u64)
     }
 
     fn sync_file(&mut self, file: &mut File) -> io::Result<()> {

@@ -22,8 +22,12 @@ pub(super) trait Disk {
 
     /// Creates a file that was not there, readable by its owner only.
     fn create(&mut self, name: &str) -> io::Result<Self::File>;
+    /// Opens a regular file that is there, to be written from its beginning.
+    fn reopen(&mut self, name: &str) -> io::Result<Self::File>;
     /// Writes all of it.
     fn write(&mut self, file: &mut Self::File, bytes: &[u8]) -> io::Result<()>;
+    /// Takes away what a file has beyond so many bytes.
+    fn cut(&mut self, file: &mut Self::File, length: usize) -> io::Result<()>;
     /// Makes the content of a file durable.
     fn sync_file(&mut self, file: &mut Self::File) -> io::Result<()>;
     /// Puts a file in the place of another.

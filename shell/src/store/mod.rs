@@ -8,6 +8,7 @@ mod disk;
 mod error;
 mod keys;
 mod refused;
+mod room;
 mod shelf;
 mod vault;
 mod writer;
@@ -151,6 +152,12 @@ impl Store {
     }
 }
 
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.vault.leave_room();
+    }
+}
+
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Store({})", self.path.display())
@@ -204,7 +211,10 @@ fn perform<D: Disk>(vault: &mut Vault<D>, order: &Order) -> Result<Stored, Fault
         Order::Retire { at } => {
             vault.retire(&at.to_string()).map(|folder| Stored::Retired { folder })
         }
-        Order::Restore => vault.restore().and_then(|_| vault.staged()).map(Stored::Restored),
+        Order::Restore => {
+            vault.leave_room();
+            vault.restore().and_then(|_| vault.staged()).map(Stored::Restored)
+        }
         Order::MakeKey { at } => vault.make_key(&at.to_string()).map(Stored::KeyMade),
         Order::Persist(identity) => vault.persist(identity).map(|()| Stored::Persisted),
         Order::ForgetToken(_) => Ok(Stored::Done),

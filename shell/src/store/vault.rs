@@ -9,7 +9,7 @@ use meshward_core::{
     secret::Secret,
     wire::{
         grammar::PublicKey,
-        identity::{Files, Flaw, Found as Content, Identity, IdentityFile, KeyFile},
+        identity::{Files, Flaw, Found as Content, IdentityFile, KeyFile},
     },
 };
 use thiserror::Error;
@@ -75,6 +75,8 @@ pub(super) struct Vault<D> {
     pub(super) disk: D,
     /// What opening it met; until it is told.
     pub(super) findings: Vec<Finding>,
+    /// Room is taken, and not used yet.
+    pub(super) has_room: bool,
 }
 
 impl<D: Disk> Vault<D> {
@@ -85,7 +87,7 @@ impl<D: Disk> Vault<D> {
         if let Some(folder) = left.into_iter().find(Fault::is_of_a_folder) {
             return Err(folder);
         }
-        let mut vault = Self { disk, findings: Vec::new() };
+        let mut vault = Self { disk, findings: Vec::new(), has_room: false };
         let found = vault.restore()?;
         vault.findings.extend(found);
         Ok(vault)
@@ -167,7 +169,7 @@ impl<D: Disk> Vault<D> {
         Ok(folder)
     }
 
-    /// Writes a new private key. An identity that is there would lose its own key, so this is refused beside one; what
+    /// Takes the room that the answer to a registration will need, and writes a new private key. An identity that is there would lose its own key, so this is refused beside one; what
     /// an interrupted [`Vault::set_aside`] left is moved first.
     pub(super) fn make_key(&mut self, time: &str) -> Result<PublicKey, Fault> {
         if !matches!(self.disk.read(IDENTITY).doing("read", IDENTITY)?, Found::Missing) {
@@ -177,7 +179,12 @@ impl<D: Disk> Vault<D> {
         if self.has_remains()? {
             self.set_aside(time)?;
         }
-        self.write_key(PRIVATE_KEY)
+        self.take_room()?;
+        let made = self.write_key(PRIVATE_KEY);
+        if made.is_err() {
+            self.leave_room();
+        }
+        made
     }
 
     /// Whether there is what a first registration never meets.
@@ -204,14 +211,6 @@ impl<D: Disk> Vault<D> {
             .doing("draw the key for", name)?;
         self.replace(name, key.text().as_bytes())?;
         Ok(public)
-    }
-
-    /// Writes the secret and the signing key, then the record that says they are complete.
-    pub(super) fn persist(&mut self, identity: &Identity) -> Result<(), Fault> {
-        self.replace(NODE_SECRET_KEY, identity.key.to_text().expose().as_bytes())?;
-        self.replace(SIGNING_PUBLIC_KEY, identity.file.signing_public_key.as_bytes())?;
-        self.replace(IDENTITY, &identity.file.encode())?;
-        self.settle()
     }
 
     /// Stages a key unless one is staged, whose public half the control plane may already hold; so it may that of a key
@@ -281,6 +280,12 @@ impl<D: Disk> Vault<D> {
 
     /// Puts new content under a name so that a reader at any time, and after any crash, finds the old or the new whole.
     pub(super) fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        self.put(name, bytes)?;
+        self.disk.sync().doing("sync", ".")
+    }
+
+    /// The same, but that a power failure may undo it until the next `sync`.
+    pub(super) fn put(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
         let unfinished = format!("{UNFINISHED}{name}");
         let written = write_anew(&mut self.disk, &unfinished, bytes)
             .and_then(|()| self.disk.rename(&unfinished, name).doing("write", name));
@@ -296,7 +301,7 @@ impl<D: Disk> Vault<D> {
                 false => Fault { name: name.to_owned(), ..fault },
             });
         }
-        self.disk.sync().doing("sync", ".")
+        Ok(())
     }
 
     fn key(&mut self, name: &str) -> Result<Key, Fault> {

@@ -20,6 +20,7 @@ mod metadata;
 mod node;
 mod readme;
 mod reports;
+mod room;
 mod secrets;
 #[cfg(feature = "fault-tests")]
 mod strace;

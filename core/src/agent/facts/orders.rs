@@ -43,9 +43,11 @@ pub enum Order {
     Retire { at: Timestamp },
     /// Put back what [`Order::Retire`] moved, the record last.
     Restore,
-    /// Generate the private key and write `private_key`; remains that are in the way are moved aside.
+    /// Take the room on the disk that [`Order::Persist`] will need, generate the private key and write `private_key`;
+    /// remains that are in the way are moved aside.
     MakeKey { at: Timestamp },
-    /// Write `node_secret_key`, `signing_public_key`, then `identity.json`, which says that all are complete.
+    /// Write `node_secret_key`, `signing_public_key`, then `identity.json`, which says that all are complete, into the
+    /// room that was taken for them.
     Persist(Box<Identity>),
     /// Remove the token file while it holds this token.
     ForgetToken(TokenDigest),
