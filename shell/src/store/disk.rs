@@ -16,6 +16,13 @@ pub(super) enum Found {
     Bytes(Zeroizing<Vec<u8>>),
 }
 
+/// What names a directory holds.
+pub(super) struct Names {
+    pub(super) names: Vec<String>,
+    /// How many others there are, which are not UTF-8.
+    pub(super) foreign: usize,
+}
+
 /// One directory. Nothing outlives a power failure before the matching `sync` has returned.
 pub(super) trait Disk {
     type File;
@@ -39,7 +46,7 @@ pub(super) trait Disk {
     fn read(&mut self, name: &str) -> io::Result<Found> {
         self.read_within(name, FILE_MAX)
     }
-    fn names(&mut self) -> io::Result<Vec<String>>;
+    fn names(&mut self) -> io::Result<Names>;
     /// Makes the names in the directory durable.
     fn sync(&mut self) -> io::Result<()>;
     /// How a path from the directory to a folder beside it begins: with its own name. Absent where it has none.

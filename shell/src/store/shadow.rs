@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io};
 use zeroize::Zeroizing;
 
 use super::{
-    disk::{Disk, Found},
+    disk::{Disk, Found, Names},
     vault::UNFINISHED,
 };
 
@@ -247,9 +247,10 @@ impl Disk for Shadow {
         })
     }
 
-    fn names(&mut self) -> io::Result<Vec<String>> {
+    fn names(&mut self) -> io::Result<Names> {
         self.begin()?;
-        Ok(self.seen.keys().filter(|name| !name.contains('/')).cloned().collect())
+        let names = self.seen.keys().filter(|name| !name.contains('/')).cloned().collect();
+        Ok(Names { names, foreign: 0 })
     }
 
     fn sync(&mut self) -> io::Result<()> {

@@ -18,6 +18,7 @@ use tracing::warn;
 use super::{
     disk::{Disk, Found},
     keys::PrivateKey,
+    leftovers::Leftovers,
 };
 
 pub(super) const IDENTITY: &str = "identity.json";
@@ -48,7 +49,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    fn is_of_a_folder(&self) -> bool {
+    pub(super) fn is_of_a_folder(&self) -> bool {
         self.source.kind() == io::ErrorKind::IsADirectory
     }
 }
@@ -73,6 +74,8 @@ enum Key {
 
 pub(super) struct Vault<D> {
     pub(super) disk: D,
+    /// Until it is told.
+    pub(super) leftovers: Leftovers,
     /// What opening it met; until it is told.
     pub(super) findings: Vec<Finding>,
     /// Room is taken, and not used yet.
@@ -82,12 +85,12 @@ pub(super) struct Vault<D> {
 impl<D: Disk> Vault<D> {
     /// Takes a directory over: what an earlier process left half-written goes, what it left un-synced is made durable.
     pub(super) fn open(mut disk: D) -> Result<Self, Fault> {
-        let left = clear_unfinished(&mut disk)?;
+        let mut leftovers = Leftovers::clear(&mut disk)?;
         // Nothing can be written there, which must come out before a token is spent.
-        if let Some(folder) = left.into_iter().find(Fault::is_of_a_folder) {
+        if let Some(folder) = leftovers.take_folder() {
             return Err(folder);
         }
-        let mut vault = Self { disk, findings: Vec::new(), has_room: false };
+        let mut vault = Self { disk, leftovers, findings: Vec::new(), has_room: false };
         let found = vault.restore()?;
         vault.findings.extend(found);
         Ok(vault)
@@ -343,19 +346,4 @@ pub(super) fn write_anew<D: Disk>(disk: &mut D, name: &str, bytes: &[u8]) -> Res
     };
     disk.write(&mut file, bytes).doing("write", name)?;
     disk.sync_file(&mut file).doing("write", name)
-}
-
-/// Removes what earlier processes left half-written; what cannot be removed is told and given back.
-pub(super) fn clear_unfinished<D: Disk>(disk: &mut D) -> Result<Vec<Fault>, Fault> {
-    let mut left = Vec::new();
-    for name in disk.names().doing("list", ".")? {
-        if name.starts_with(UNFINISHED)
-            && let Err(fault) = disk.unlink(&name).doing("remove", &name)
-        {
-            warn!("cannot remove the half-written file {name}: {}", fault.source);
-            left.push(fault);
-        }
-    }
-    disk.sync().doing("sync", ".")?;
-    Ok(left)
 }

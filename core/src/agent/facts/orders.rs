@@ -77,6 +77,8 @@ pub enum Stored {
     Retired { folder: String },
     /// After [`Order::Restore`]; what of a rotation came back.
     Restored(StagedFile),
+    /// After [`Order::ForgetToken`], where the file was there and held the token.
+    TokenRemoved { file: String },
     /// After an order whose success needs no word.
     Done,
     /// The disk refused; the text tells the path and the cause.
