@@ -160,7 +160,7 @@ async fn a_damaged_file_is_told_and_moved_aside_and_the_others_are_served() {
     let names = names.map(|entry| entry.unwrap().file_name());
     let aside = names.filter(|name| name.to_string_lossy().contains(".damaged-")).count();
     assert_eq!(aside, 3, "nothing is lost");
-    for told in ["state/report holds a name that is not UTF-8", "not finished is removed from"] {
+    for told in ["state/report holds a name that is not UTF-8", "had not finished"] {
         until(told, || times_told(&node, told) > 0).await;
         assert_eq!(times_told(&node, told), 1, "{told} in {}", node.log());
     }
