@@ -2,8 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where its setting cannot be made")]
 
 use std::{
+    ffi::OsStr,
     fs,
-    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink},
+    },
     path::{Path, PathBuf},
     process::Command,
     thread,
@@ -65,6 +69,41 @@ fn a_crowded_folder_of_what_was_pulled_is_told_and_stops_no_start() {
     let told = format!("{folder} holds more than {READ} files, and no more are read");
     assert_eq!(memory.findings, [Finding::Crowded { folder, most: READ }]);
     assert!(memory.findings[0].notice().text.starts_with(&told));
+}
+
+#[test]
+fn what_an_earlier_process_left_and_what_is_not_the_agents_is_told_once_for_each_folder() {
+    let (_place, data) = place();
+    drop(open(&data).unwrap());
+    let folders = ["", "state", "state/data", "state/report"].map(|name| data.join(name));
+    for (folder, files) in folders.iter().zip(1..) {
+        for number in 0..files {
+            fs::write(folder.join(format!(".tmp-{number}")), "half").unwrap();
+            let name = [&[0xff_u8], number.to_string().as_bytes()].concat();
+            fs::write(folder.join(OsStr::from_bytes(&name)), "foreign").unwrap();
+        }
+    }
+    fs::create_dir(data.join("state/report/.tmp-folder")).unwrap();
+    let mut store = open(&data).unwrap();
+    let text = |path: &Path| path.components().collect::<PathBuf>().display().to_string();
+    let mut expected: Vec<_> = folders
+        .iter()
+        .zip(1..)
+        .flat_map(|(folder, files)| {
+            let (folder, names) = (text(folder), files);
+            [
+                Finding::Cleared { folder: folder.clone(), files },
+                Finding::ForeignNames { folder, names },
+            ]
+        })
+        .collect();
+    let findings = store.remember().unwrap().findings;
+    let Finding::Uncleared { file, cause } = &findings[6] else { panic!("{findings:?}") };
+    assert_eq!(*file, text(&data.join("state/report/.tmp-folder")));
+    let uncleared = Finding::Uncleared { file: file.clone(), cause: cause.clone() };
+    expected.insert(6, uncleared);
+    assert_eq!(findings, expected);
+    assert_eq!(store.remember().unwrap().findings, [], "once");
 }
 
 fn mode(path: &Path) -> u32 {
@@ -298,7 +337,8 @@ fn the_token_file_is_removed_once_and_a_failure_is_told() {
     let forget = |text: &str| Order::ForgetToken(TokenDigest::of(&Secret::new(text.into())));
     assert_eq!(store.carry_out(forget("another")), Stored::Done);
     assert!(token.exists(), "a token that is not spent stays");
-    assert_eq!(store.carry_out(forget("secret")), Stored::Done);
+    let file = token.display().to_string();
+    assert_eq!(store.carry_out(forget("secret")), Stored::TokenRemoved { file });
     assert!(!token.exists());
     assert_eq!(store.carry_out(forget("secret")), Stored::Done);
     fs::create_dir(&token).unwrap();

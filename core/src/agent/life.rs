@@ -6,7 +6,7 @@ use crate::{
     time::Mono,
     wire::{
         execution::Status,
-        grammar::{PublicKey, ReportKey},
+        grammar::{Name, PublicKey},
         session,
     },
 };
@@ -24,7 +24,7 @@ pub(super) enum Question {
     /// Whether the output of this run was taken.
     Upload(ExecutionId),
     Report {
-        key: ReportKey,
+        key: Name,
         generation: u64,
         is_deleted: bool,
     },

@@ -22,7 +22,7 @@ use super::{notice::Notice, reports::Unsynced, verdict::Delivery};
 use crate::{
     step::Step,
     time::{Mono, Now},
-    wire::grammar::ReportKey,
+    wire::grammar::Name,
 };
 
 /// "transient retry timer 30 s".
@@ -31,14 +31,14 @@ pub const RETRY: Duration = Duration::from_secs(30);
 /// "not-provisioned suppression 5 minutes".
 pub const SUPPRESSION: Duration = Duration::from_secs(300);
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sync {
     phase: Phase,
     /// The operator was told that reports are not provisioned.
     unprovisioned: bool,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 enum Phase {
     #[default]
     Dormant,
@@ -53,9 +53,9 @@ enum Phase {
 }
 
 /// A flush, at one of its keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Flush {
-    key: ReportKey,
+    key: Name,
     generation: u64,
     /// How many keys were not taken, and what was said of the first.
     failed: u32,
@@ -70,7 +70,7 @@ pub enum Input {
     /// A local change is to be delivered.
     Dirtied,
     Answered {
-        key: ReportKey,
+        key: Name,
         generation: u64,
         delivery: Delivery,
     },
@@ -83,12 +83,12 @@ pub enum Input {
 pub enum Effect {
     /// Send what stands under a key, or that nothing does.
     Deliver {
-        key: ReportKey,
+        key: Name,
         generation: u64,
     },
     /// Nothing more is to be told of this generation of a key.
     Settle {
-        key: ReportKey,
+        key: Name,
         generation: u64,
     },
     Tell(Notice),
@@ -218,8 +218,8 @@ impl Sync {
 
     /// Goes on behind the key of the flush, or ends it; what failed is due later, what has changed sooner.
     fn next(self, now: Now, unsynced: &Unsynced, flush: Flush) -> Step<Self, Effect> {
-        let behind = (Bound::Excluded(&flush.key), Bound::Unbounded);
-        if let Some((key, generation)) = unsynced.range::<ReportKey, _>(behind).next() {
+        let behind = (Bound::Excluded(flush.key.as_str()), Bound::Unbounded);
+        if let Some((key, generation)) = unsynced.range::<str, _>(behind).next() {
             let (key, generation) = (key.clone(), *generation);
             return self.deliver(Flush { key, generation, ..flush });
         }

@@ -31,13 +31,13 @@ pub fn admit(method: Method, own: &str, headers: &Headers) -> Result<(), Refusal
     if matches!(method, Method::Get | Method::Head) {
         return Ok(());
     }
-    let host = headers.first("host").unwrap_or_default();
-    if !host::is_here(host, own) {
+    if !host::asked(headers).all(|host| host::is_here(host, own)) {
         return Err(Refusal::Host);
     }
     let same = |origin: &str| {
         let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
+        let is_host = |host: &str| authority.is_some_and(|named| named.eq_ignore_ascii_case(host));
+        host::asked(headers).count() > 0 && host::asked(headers).all(is_host)
     };
     if headers.all("origin").all(same) { Ok(()) } else { Err(Refusal::Origin) }
 }

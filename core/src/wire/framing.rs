@@ -10,7 +10,10 @@ use alloc::{borrow::ToOwned as _, boxed::Box, string::String};
 use httparse::{EMPTY_HEADER, Error, Header, Status, parse_chunk_size, parse_headers};
 use thiserror::Error;
 
-use super::http::{Body, Headers, Method, Request};
+use super::{
+    host,
+    http::{Body, Headers, Method, Request},
+};
 
 /// The longest head at the control plane, in bytes; the agent's listeners take shorter ones.
 pub const HEAD_MAX: usize = 64 << 10;
@@ -287,24 +290,31 @@ fn refused(flaw: Flaw, head: &httparse::Request<'_, '_>) -> Refused {
     for field in head.headers.iter().filter(|_| is_whole) {
         headers.push_bytes(field.name, field.value);
     }
-    let (path, query) = parts(head.path.unwrap_or_default());
+    let (authority, path, query) = parts(head.path.unwrap_or_default());
+    if let Some(authority) = authority {
+        host::hold(&mut headers, authority);
+    }
     let method = head.method.map_or(Method::Other, Method::parse);
     let request = Request { method, path, query, headers, body: Body::Unreadable };
     Refused { flaw, request, is_old: head.version == Some(0) }
 }
 
-/// Path and query of a target, which may be a whole address.
-fn parts(target: &str) -> (String, Option<String>) {
-    let target = match target.split_once("://") {
-        Some((scheme, rest)) if !scheme.contains('/') => {
-            rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
+/// Authority, path and query of a target, which may be a whole address.
+fn parts(target: &str) -> (Option<&str>, String, Option<String>) {
+    let (authority, target) = match target.split_once("://") {
+        Some((scheme, rest)) if !scheme.contains(['/', '?']) => {
+            let end = rest.find(['/', '?']).unwrap_or(rest.len());
+            let (authority, target) = rest.split_at(end);
+            (Some(authority), target)
         }
-        Some(_) | None => target,
+        Some(_) | None => (None, target),
     };
-    match target.split_once('?') {
-        Some((path, query)) => (path.to_owned(), Some(query.to_owned())),
-        None => (target.to_owned(), None),
-    }
+    let (path, query) = match target.split_once('?') {
+        Some((path, query)) => (path, Some(query.to_owned())),
+        None => (target, None),
+    };
+    let path = if authority.is_some() && path.is_empty() { "/" } else { path };
+    (authority, path.to_owned(), query)
 }
 
 impl Refused {

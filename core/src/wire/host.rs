@@ -1,11 +1,27 @@
-//! Whether a `Host` header names this machine or network, and not a site of the Internet that lets its name point here.
+//! Whether the host that a request wants names this machine or network, and not a site of the Internet that lets its name point here.
 //!
 //! Specification: none; both programs guard what a page of another site could reach on the same machine.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+use super::http::Headers;
+
+/// The field.
+const HOST: &str = "host";
+
 /// Domains that nobody can register, and that private networks use.
 const LOCAL: [&str; 4] = ["internal", "local", "localhost", "test"];
+
+/// Holds the authority of a target in absolute form as one `Host` more: whoever judges where a request wants to go has to
+/// find both here, as a proxy looks at the one and a server at the other.
+pub fn hold(headers: &mut Headers, authority: &str) {
+    headers.push(HOST, authority);
+}
+
+/// What a request names as the host that it wants, by its header and its target.
+pub fn asked(headers: &Headers) -> impl Iterator<Item = &str> {
+    headers.all(HOST)
+}
 
 /// Whether the header is absent, or names an address, the name `own` that the operator listens on, or a name that no
 /// site of the Internet can have.

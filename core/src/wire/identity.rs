@@ -22,6 +22,12 @@ use super::{
 };
 use crate::secret::Secret;
 
+/// The longest record that a registration makes, in bytes; a sound one is a few hundred long.
+pub const RECORD_MAX: usize = 16 * 1024;
+
+/// More than the mark of a spent token adds to a record.
+const SPENT_TOKEN_LEN: usize = 80;
+
 /// `identity.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdentityFile {
@@ -190,7 +196,7 @@ impl Identity {
             return Err(Unusable::MeshIp);
         }
         SigningKey::parse(&answer.signing_public_key).map_err(Unusable::SigningKey)?;
-        Ok(Self {
+        let identity = Self {
             node: Uuid::parse_canonical(answer.node_id.as_str()).map_err(|_| Unusable::NodeId)?,
             key: NodeSecretKey::parse(answer.nsk.expose()).map_err(Unusable::SecretKey)?,
             file: IdentityFile {
@@ -202,7 +208,9 @@ impl Identity {
                 last_rotation: None,
                 spent_token: TokenDigest::default(),
             },
-        })
+        };
+        let length = identity.file.encode().len() + SPENT_TOKEN_LEN;
+        if length <= RECORD_MAX { Ok(identity) } else { Err(Unusable::Oversized) }
     }
 
     /// What authenticates this node.

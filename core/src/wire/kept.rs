@@ -21,7 +21,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    grammar::{ReportKey, sha256_hex},
+    grammar::{Name, ReportKey, sha256_hex},
     http::percent_decode,
     json::{self, Fault},
     local::{DataEntry, ReportEntry},
@@ -87,18 +87,38 @@ struct File {
     deleted: Option<String>,
 }
 
+/// What stands under a key: the report with the node for which it was delivered, or nothing.
+type Held = Option<(ReportEntry, Option<String>)>;
+
+impl File {
+    fn read(bytes: &[u8]) -> Result<(String, Held), Damage> {
+        present(bytes)?;
+        let file: Self = json::decode_tolerant(bytes).map_err(Damage::Malformed)?;
+        match (file.entry, file.deleted) {
+            (Some(entry), None) => Ok((entry.key.clone(), Some((entry, file.synced)))),
+            (None, Some(named)) => Ok((named, None)),
+            (None, None) | (Some(_), Some(_)) => Err(Damage::Nothing),
+        }
+    }
+}
+
+/// The key of a sound report that no report can have any more, where its file is named after it, escaped or not; one
+/// that names no path of the control plane is none.
+pub fn outdated_key(name: &str, bytes: &[u8]) -> Option<Name> {
+    let (key, _) = File::read(bytes).ok()?;
+    let is_named = name.strip_suffix(ENDING) == Some(key.as_str()) || name == file_name(&key);
+    let is_path = !matches!(key.as_str(), "" | "." | "..") && !key.contains('\0');
+    let is_outdated = ReportKey::parse(&key).is_err() && key.len() <= DISK_NAME_MAX;
+    (is_named && is_path && is_outdated).then_some(Name(key))
+}
+
 impl KeptReport {
     /// Reads the content of the file that is kept for `key`.
     pub fn decode(key: &ReportKey, bytes: &[u8]) -> Result<Self, Damage> {
-        present(bytes)?;
-        let file: File = json::decode_tolerant(bytes).map_err(Damage::Malformed)?;
-        let (kept, named) = match (file.entry, file.deleted) {
-            (Some(entry), None) => {
-                let named = entry.key.clone();
-                (Self::Entry { entry, synced: file.synced }, named)
-            }
-            (None, Some(named)) => (Self::Deleted(key.clone()), named),
-            (None, None) | (Some(_), Some(_)) => return Err(Damage::Nothing),
+        let (named, held) = File::read(bytes)?;
+        let kept = match held {
+            Some((entry, synced)) => Self::Entry { entry, synced },
+            None => Self::Deleted(key.clone()),
         };
         if named == key.as_str() { Ok(kept) } else { Err(Damage::Key) }
     }

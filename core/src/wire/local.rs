@@ -63,7 +63,7 @@ pub struct DataEntry {
 }
 
 /// `GET /v1/state/report/{key}`, and the answer to a write.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ReportEntry {
     pub key: String,
     pub content_type: String,

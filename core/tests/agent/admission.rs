@@ -196,7 +196,13 @@ fn what_a_start_met_in_the_data_directory_is_told_before_anything_else() {
         Finding::PutBack { folder: "../data.refused-now".into() },
         Finding::NeedlessNote { name: "note", reason: reason.clone(), removed: Ok(()) },
         Finding::NeedlessNote { name: "note", reason, removed: Err("busy".into()) },
+        Finding::Uncleared { file: "/data/.tmp-a".into(), cause: "busy".into() },
+        Finding::ForeignNames { folder: "/data".into(), names: 1 },
+        Finding::ForeignNames { folder: "/data".into(), names: 2 },
+        Finding::Cleared { folder: "/data".into(), files: 1 },
+        Finding::Cleared { folder: "/data".into(), files: 2 },
     ];
+    let files = findings.len();
     let mut bench = Bench::new(settings());
     let memory = Memory { findings, ..remembered(StagedFile::Missing) };
     let effects = bench.give(Input::Restarted(Box::new(memory)));
@@ -204,9 +210,26 @@ fn what_a_start_met_in_the_data_directory_is_told_before_anything_else() {
         "former identity is put back from the folder ../data.refused-now",
         "note is removed: it is empty",
         "cannot be removed: busy; remove it by hand",
+        "the file /data/.tmp-a, which an earlier process had not finished, cannot be removed: busy",
+        "/data holds a name that is not UTF-8",
+        "/data holds 2 names that are not UTF-8",
+        "a file that an earlier process had not finished is removed from /data",
+        "2 files that an earlier process had not finished are removed from /data",
     ];
+    assert_eq!(words.len(), files);
     for (effect, words) in effects.iter().zip(words) {
         let Effect::Tell(told) = effect else { panic!("{effect:?}") };
-        assert!(told.level == Level::Warn && told.text.contains(words), "{told}");
+        let level = if words.contains("removed from") { Level::Info } else { Level::Warn };
+        assert!(told.level == level && told.text.contains(words), "{told}");
     }
+}
+
+#[test]
+fn a_token_file_that_is_gone_for_good_is_told() {
+    let mut bench = Bench::armed(StagedFile::Missing).0;
+    let file = "/etc/meshward/bootstrap-token".into();
+    let effects = bench.give(Input::Stored(Stored::TokenRemoved { file }));
+    let text =
+        "the bootstrap token file /etc/meshward/bootstrap-token is removed: its token is used up";
+    assert_eq!(effects, [Effect::Tell(Notice::info(text))]);
 }

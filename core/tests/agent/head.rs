@@ -43,6 +43,23 @@ fn refused(head: &str) -> Refused {
 }
 
 #[test]
+fn a_target_that_names_a_site_of_the_internet_is_refused_whatever_the_header_says() {
+    let settings = settings();
+    for (target, status) in [
+        ("/v1/state", 400),
+        ("http://127.0.0.1/v1/state", 400),
+        ("http://evil.example/v1/state", 403),
+        ("http://evil.example?v1/state", 403),
+        ("http://127.0.0.1.evil.example/v1/state", 403),
+    ] {
+        let lengths = "Content-Length: 1\r\nContent-Length: 1\r\n";
+        let head = format!("GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n{BEARER}{lengths}\r\n");
+        let answer = turned_away(Some(&settings), Door::Tcp, &refused(&head));
+        assert_eq!(answer.status, status, "{target}");
+    }
+}
+
+#[test]
 fn a_stranger_at_the_tcp_listener_is_answered_before_anything_of_its_body_is_read() {
     let settings = settings();
     let judged = |bearer, method, path| {

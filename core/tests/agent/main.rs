@@ -24,6 +24,7 @@ mod local;
 mod local_runs;
 mod network;
 mod outcome;
+mod outdated;
 mod own_reports;
 mod places;
 mod pull;

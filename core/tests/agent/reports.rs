@@ -8,12 +8,14 @@ use meshward_core::{
         Change, Content, Effect as Order, Folder, FoundContent, FoundFile, Level, Memory, Notice,
         StagedFile, StateFile,
         local::REPORT_BODY_MAX,
-        reports::{Done, Draft, Effect, Input, REPORTS_MAX, Refusal, Reports, WRITES_MAX},
+        reports::{
+            Done, Draft, Effect, Input, MENDS_MAX, REPORTS_MAX, Refusal, Reports, WRITES_MAX,
+        },
     },
     ids::CallId,
     step::Step,
     wire::{
-        grammar::ReportKey,
+        grammar::{Name, ReportKey},
         http::{Body, Headers, Method, Request},
         json::Raw,
         kept::{self, KeptReport},
@@ -439,6 +441,148 @@ fn what_was_delivered_for_another_node_is_to_be_delivered_for_this_one() {
     assert_eq!(unsynced(&reports), ["b", "c"]);
 }
 
+fn put(asker: u64, name: &str) -> Input {
+    let draft = Draft { content_type: "t".into(), payload: Raw::null() };
+    Input::Put { asker: CallId(asker), key: key(name), draft, if_match: None }
+}
+
+fn kept(name: &str, outcome: Result<(), String>) -> Input {
+    Input::Kept { file: file(name), outcome }
+}
+
+/// Gives an input; tells the changes that it orders, and the answers.
+fn given(reports: &mut Reports, input: Input) -> (Vec<(String, Change)>, Vec<Option<Refusal>>) {
+    let step = std::mem::take(reports).step(start(), input);
+    *reports = step.state;
+    let (mut changes, mut answers) = (Vec::new(), Vec::new());
+    for effect in step.effects {
+        match effect {
+            Effect::Keep { file, change } => {
+                changes.push((kept::file_key(&file.name).expect("a key's file"), change));
+            }
+            Effect::Answer { outcome, .. } => answers.push(outcome.err()),
+            Effect::Changed(_) | Effect::Tell(_) => {}
+        }
+    }
+    (changes, answers)
+}
+
+/// How many reports are delivered while the disk hangs.
+const MANY: usize = 600;
+
+/// A table of many reports that were all delivered, and the marks that are under way.
+fn all_delivered() -> (Reports, VecDeque<(String, Change)>) {
+    let names = (0..MANY).map(|number| format!("k{number:03}"));
+    let files = names.clone().map(|name| found(&kept::file_name(&name), unsynced(&name)));
+    let mut reports = Reports::default();
+    given(&mut reports, Input::Loaded(files.collect()));
+    given(&mut reports, Input::Armed { node: "this".into() });
+    assert_eq!(reports.unsynced().len(), MANY);
+    let marks = names.flat_map(|name| {
+        let settled = Input::Settled { key: Name(name), generation: 1 };
+        given(&mut reports, settled).0
+    });
+    let marks = marks.collect();
+    (reports, marks)
+}
+
+fn unsynced(name: &str) -> FoundContent {
+    let entry = meshward_core::wire::local::ReportEntry {
+        key: name.into(),
+        content_type: "t".into(),
+        payload: Raw::null(),
+        version: 1,
+        updated_at: start().wall.into(),
+    };
+    bytes(&KeptReport::Entry { entry, synced: None }.encode())
+}
+
+#[test]
+fn a_program_waits_for_programs_and_not_for_marks_of_delivery() {
+    let (mut reports, marks) = all_delivered();
+    assert_eq!(marks.len(), MENDS_MAX, "the others are put off");
+    assert_eq!(reports.writing(), MANY);
+    for number in 0..WRITES_MAX {
+        let name = format!("w{number:03}");
+        let (changes, answers) = given(&mut reports, put(number as u64, &name));
+        assert_eq!((changes.len(), answers.len()), (1, 0), "it goes to the disk at once");
+    }
+    let busy = (Vec::new(), vec![Some(Refusal::Busy)]);
+    assert_eq!(given(&mut reports, put(999, "one-more")), busy);
+    assert_eq!(given(&mut reports, put(999, "k000")), busy, "whichever key");
+    assert_eq!(given(&mut reports, kept("w000", Ok(()))), (Vec::new(), vec![None]));
+    let (changes, answers) = given(&mut reports, put(999, "k500"));
+    assert_eq!((changes.len(), answers.len()), (1, 0), "whose mark was put off");
+}
+
+#[test]
+fn marks_that_were_put_off_are_written_one_behind_the_other() {
+    let (mut reports, mut marks) = all_delivered();
+    let mut marked = BTreeMap::new();
+    while let Some((name, change)) = marks.pop_front() {
+        let (next, answers) = given(&mut reports, kept(&name, Ok(())));
+        marks.extend(next);
+        assert!(marks.len() <= MENDS_MAX);
+        assert_eq!(answers, []);
+        let Change::Write(Content(bytes)) = change else { panic!("{change:?}") };
+        let Ok(KeptReport::Entry { synced, .. }) = KeptReport::decode(&key(&name), &bytes) else {
+            panic!("no report")
+        };
+        assert_eq!(marked.insert(name, synced), None, "each once");
+    }
+    assert_eq!(marked.len(), MANY);
+    assert!(marked.values().all(|node| node.as_deref() == Some("this")));
+    assert_eq!(reports.writing(), 0);
+}
+
+#[test]
+fn a_mark_that_was_put_off_is_needless_where_the_file_is_written_anew() {
+    let (mut reports, mut marks) = all_delivered();
+    let (changes, _) = given(&mut reports, put(1, "k500"));
+    let [(name, Change::Write(Content(bytes)))] = changes.as_slice() else { panic!("{changes:?}") };
+    let anew = KeptReport::decode(&key(name), bytes).expect("a report");
+    assert!(matches!(anew, KeptReport::Entry { synced: None, .. }), "and it is delivered again");
+    assert_eq!(given(&mut reports, kept("k500", Ok(()))).1, [None]);
+    assert_eq!(reports.writing(), MANY - 1);
+    while let Some((name, _)) = marks.pop_front() {
+        assert_ne!(name, "k500");
+        marks.extend(given(&mut reports, kept(&name, Ok(()))).0);
+    }
+    assert!(reports.unsynced().contains_key("k500"));
+}
+
+#[test]
+fn what_the_disk_refused_to_bring_up_to_date_is_given_to_it_again_when_it_takes_something() {
+    let mut reports = Reports::default();
+    given(&mut reports, put(1, "a"));
+    given(&mut reports, kept("a", Ok(())));
+    let settled = Input::Settled { key: Name::from("a"), generation: 1 };
+    let mark = given(&mut reports, settled).0;
+    assert_eq!(given(&mut reports, kept("a", Err("full".into()))).0, [], "not at once");
+    assert_eq!(reports.writing(), 0, "nobody waits for it");
+    given(&mut reports, put(2, "b"));
+    assert_eq!(given(&mut reports, kept("b", Err("full".into()))).1, [Some(Refusal::Internal)]);
+    assert_eq!(given(&mut reports, kept("b", Err("full".into()))).0, [], "of the mend");
+    given(&mut reports, put(3, "c"));
+    let removed = ("b".to_owned(), Change::Remove);
+    let again: Vec<_> = mark.into_iter().chain([removed]).collect();
+    assert_eq!(given(&mut reports, kept("c", Ok(()))).0, again);
+    for name in ["a", "b"] {
+        assert_eq!(given(&mut reports, kept(name, Ok(()))).0, []);
+    }
+    assert_eq!(reports.writing(), 0);
+    assert_eq!(reports.summaries().count(), 2);
+}
+
+#[test]
+fn a_damaged_file_that_cannot_be_renamed_is_never_removed() {
+    let mut reports = Reports::default();
+    given(&mut reports, Input::Loaded(vec![found("a.json", bytes(b"half"))]));
+    assert_eq!(given(&mut reports, kept("a", Err("read-only".into()))).0, []);
+    given(&mut reports, put(1, "b"));
+    assert_eq!(given(&mut reports, kept("b", Ok(()))).0, [], "it stays");
+}
+
 /// What programs do and the disk answers; numbers choose among keys and what is under way.
 #[derive(Clone, Debug)]
 enum Event {
@@ -530,12 +674,12 @@ impl Model {
     }
 
     fn settled(&mut self, key: ReportKey, newest: bool) {
-        let Some(generation) = self.reports.unsynced().get(&key).copied() else { return };
+        let Some(generation) = self.reports.unsynced().get(key.as_str()).copied() else { return };
         if newest {
             self.due.insert(key.clone(), false);
-            self.give(Input::Settled { key, generation });
+            self.give(Input::Settled { key: Name::from(&key), generation });
         } else {
-            self.give(Input::Settled { key, generation: generation - 1 });
+            self.give(Input::Settled { key: Name::from(&key), generation: generation - 1 });
         }
     }
 
@@ -613,7 +757,10 @@ impl Model {
             let served = entry.map(|entry| (entry.payload.text().to_owned(), entry.version));
             assert_eq!(served, self.map.get(&key).cloned(), "{key:?}");
             let due = self.due.get(&key).copied().unwrap_or_default();
-            assert!(!due || self.reports.unsynced().contains_key(&key), "{key:?} is not delivered");
+            assert!(
+                !due || self.reports.unsynced().contains_key(key.as_str()),
+                "{key:?} is not delivered"
+            );
             let name = file(key.as_str());
             if self.under_way.iter().all(|(file, _)| *file != name) && !self.refused {
                 let kept = self.disk.get(&name).map(|bytes| KeptReport::decode(&key, bytes));

@@ -18,7 +18,7 @@ use meshward_core::{
     step::Step,
     time::Now,
     wire::{
-        grammar::ReportKey,
+        grammar::{Name, ReportKey},
         http::{Body, Method},
         json::Raw,
         kept,
@@ -31,6 +31,10 @@ use crate::{
 };
 
 const DEBOUNCE: Duration = seconds(5);
+
+fn named(name: &str) -> Name {
+    Name::from(name)
+}
 
 fn key(name: &str) -> ReportKey {
     ReportKey::parse(name).expect("a key")
@@ -74,12 +78,12 @@ impl Desk {
     }
 
     fn dirty(&mut self, name: &str, generation: u64) {
-        self.unsynced.insert(key(name), generation);
+        self.unsynced.insert(named(name), generation);
         assert_eq!(self.give(Input::Dirtied), []);
     }
 
     fn answer(&mut self, name: &str, delivery: Delivery) -> Vec<Effect> {
-        self.give(Input::Answered { key: key(name), generation: 1, delivery })
+        self.give(Input::Answered { key: named(name), generation: 1, delivery })
     }
 
     fn pass(&mut self, time: Duration) {
@@ -92,11 +96,11 @@ impl Desk {
 }
 
 fn deliver(name: &str, generation: u64) -> Effect {
-    Effect::Deliver { key: key(name), generation }
+    Effect::Deliver { key: named(name), generation }
 }
 
 fn settle(name: &str, generation: u64) -> Effect {
-    Effect::Settle { key: key(name), generation }
+    Effect::Settle { key: named(name), generation }
 }
 
 fn transient() -> Delivery {
@@ -229,7 +233,7 @@ fn an_answer_that_nobody_waits_for_changes_nothing() {
     for (name, generation) in [("b", 1), ("a", 2), ("a", 0)] {
         let delivery = Delivery::Delivered;
         let before = desk.sync.clone();
-        assert_eq!(desk.give(Input::Answered { key: key(name), generation, delivery }), []);
+        assert_eq!(desk.give(Input::Answered { key: named(name), generation, delivery }), []);
         assert_eq!(desk.sync, before);
     }
     assert_eq!(desk.give(Input::Quieted), []);
@@ -252,7 +256,7 @@ fn nothing_is_sent_before_the_node_is_registered_and_then_all_of_it() {
 #[test]
 fn a_node_that_is_registered_afresh_delivers_what_its_new_name_brings_along() {
     let mut desk = Desk::clean();
-    desk.unsynced.insert(key("a"), 1);
+    desk.unsynced.insert(named("a"), 1);
     assert_eq!(desk.give(Input::Armed), []);
     assert_eq!(desk.left(), Some(DEBOUNCE));
 }
@@ -382,13 +386,13 @@ struct World {
     reports: Reports,
     sync: Sync,
     disk: BTreeMap<StateFile, Vec<u8>>,
-    plane: BTreeMap<ReportKey, String>,
+    plane: BTreeMap<Name, String>,
     /// What is on its way: a key, its generation, and the value, none for a deletion.
-    call: Option<(ReportKey, u64, Option<String>)>,
+    call: Option<(Name, u64, Option<String>)>,
     /// How many of its writes each key has had.
     written: [usize; KEYS],
     /// What the control plane will never take.
-    refused: Vec<ReportKey>,
+    refused: Vec<Name>,
     crashes: usize,
 }
 
@@ -490,7 +494,7 @@ impl World {
         let (asker, key) = (CallId(1), key(NAMES[at]));
         let number = self.written[at];
         self.written[at] += 1;
-        self.refused.retain(|refused| *refused != key);
+        self.refused.retain(|refused| refused.as_str() != NAMES[at]);
         let payload = Raw::parse(&number.to_string()).expect("a number is JSON");
         let draft = Draft { content_type: "t".into(), payload };
         self.table(match WRITES[at][number] {
@@ -557,13 +561,13 @@ impl World {
         }
     }
 
-    fn value(&self, key: &ReportKey) -> Option<String> {
-        self.reports.get(key).map(|entry| entry.payload.text().to_owned())
+    fn value(&self, key: &Name) -> Option<String> {
+        self.reports.named(key).map(|entry| entry.payload.text().to_owned())
     }
 
     /// Whatever has happened, what is not delivered is on the list, and somebody will come back to it.
     fn check(&self) {
-        for key in NAMES.map(key) {
+        for key in NAMES.map(named) {
             let is_due = self.reports.unsynced().contains_key(&key);
             let same = self.plane.get(&key) == self.value(&key).as_ref();
             assert!(is_due || same || self.refused.contains(&key), "{key:?} is lost in {self:?}");

@@ -1,6 +1,7 @@
 //! Small worlds explored whole: every state that real machines, a disk and a network can come to within named bounds.
 
 mod dispatch;
+mod reports;
 mod rotation;
 mod search;
 mod sessions;

@@ -5,7 +5,10 @@ use meshward_core::{
         Listener,
         origin::{Refusal, admit},
     },
-    wire::http::{Body, Headers, Method, Request},
+    wire::{
+        host::hold,
+        http::{Body, Headers, Method, Request},
+    },
 };
 
 use crate::desk::{Desk, request, verdict};
@@ -50,6 +53,16 @@ fn a_change_comes_from_the_page_itself_or_from_no_browser() {
         ("127.0.0.1:8080", "null", Err(Refusal::Origin)),
         ("", "http://evil.example", Err(Refusal::Origin)),
     ];
+    for (named, origin, expected) in [
+        ("localhost", "", Ok(())),
+        ("evil.example", "", Err(Refusal::Host)),
+        ("localhost", "http://127.0.0.1", Err(Refusal::Origin)),
+        ("127.0.0.1", "http://127.0.0.1", Ok(())),
+    ] {
+        let mut headers = with("127.0.0.1", origin);
+        hold(&mut headers, named);
+        assert_eq!(admit(Method::Post, OWN, &headers), expected, "{named} in the target");
+    }
     for (host, origin, expected) in rows {
         for method in [Method::Post, Method::Put, Method::Delete] {
             assert_eq!(admit(method, OWN, &with(host, origin)), expected, "{host} from {origin}");

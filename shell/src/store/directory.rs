@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 use super::{
     StoreError,
-    disk::{Disk, FILE_MAX, Found},
+    disk::{Disk, FILE_MAX, Found, Names},
 };
 
 /// The file that the running agent holds locked; it names the process.
@@ -175,8 +175,16 @@ impl Disk for Directory {
         Ok(File::from(fd))
     }
 
+    fn reopen(&mut self, name: &str) -> io::Result<File> {
+        Ok(File::from(self.open_at(name, OFlags::WRONLY)?))
+    }
+
     fn write(&mut self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
         file.write_all(bytes)
+    }
+
+    fn cut(&mut self, file: &mut File, length: usize) -> io::Result<()> {
+        file.set_len(length as u64)
     }
 
     fn sync_file(&mut self, file: &mut File) -> io::Result<()> {
@@ -220,21 +228,15 @@ impl Disk for Directory {
         })
     }
 
-    fn names(&mut self) -> io::Result<Vec<String>> {
-        let (mut names, mut others) = (Vec::new(), 0_usize);
+    fn names(&mut self) -> io::Result<Names> {
+        let (mut names, mut foreign) = (Vec::new(), 0);
         for entry in Dir::read_from(&self.fd)? {
             match entry?.file_name().to_str() {
                 Ok(name) => names.push(name.to_owned()),
-                Err(_) => others += 1,
+                Err(_) => foreign += 1,
             }
         }
-        if others > 0 {
-            let folder = self.name.as_deref().unwrap_or(".");
-            warn!(
-                "{folder} holds {others} names that are not UTF-8, which are none of the agent's: move them away"
-            );
-        }
-        Ok(names)
+        Ok(Names { names, foreign })
     }
 
     fn sync(&mut self) -> io::Result<()> {

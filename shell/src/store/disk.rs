@@ -16,14 +16,25 @@ pub(super) enum Found {
     Bytes(Zeroizing<Vec<u8>>),
 }
 
+/// What names a directory holds.
+pub(super) struct Names {
+    pub(super) names: Vec<String>,
+    /// How many others there are, which are not UTF-8.
+    pub(super) foreign: usize,
+}
+
 /// One directory. Nothing outlives a power failure before the matching `sync` has returned.
 pub(super) trait Disk {
     type File;
 
     /// Creates a file that was not there, readable by its owner only.
     fn create(&mut self, name: &str) -> io::Result<Self::File>;
+    /// Opens a regular file that is there, to be written from its beginning.
+    fn reopen(&mut self, name: &str) -> io::Result<Self::File>;
     /// Writes all of it.
     fn write(&mut self, file: &mut Self::File, bytes: &[u8]) -> io::Result<()>;
+    /// Takes away what a file has beyond so many bytes.
+    fn cut(&mut self, file: &mut Self::File, length: usize) -> io::Result<()>;
     /// Makes the content of a file durable.
     fn sync_file(&mut self, file: &mut Self::File) -> io::Result<()>;
     /// Puts a file in the place of another.
@@ -35,7 +46,7 @@ pub(super) trait Disk {
     fn read(&mut self, name: &str) -> io::Result<Found> {
         self.read_within(name, FILE_MAX)
     }
-    fn names(&mut self) -> io::Result<Vec<String>>;
+    fn names(&mut self) -> io::Result<Names>;
     /// Makes the names in the directory durable.
     fn sync(&mut self) -> io::Result<()>;
     /// How a path from the directory to a folder beside it begins: with its own name. Absent where it has none.

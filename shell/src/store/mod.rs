@@ -7,7 +7,9 @@ mod directory;
 mod disk;
 mod error;
 mod keys;
+mod leftovers;
 mod refused;
+mod room;
 mod shelf;
 mod vault;
 mod writer;
@@ -89,8 +91,9 @@ impl Store {
     /// Reads what the directory holds.
     pub fn remember(&mut self) -> Result<Memory, StoreError> {
         let memory = self.vault.remember().map_err(|fault| unreadable(&self.path, fault))?;
-        let (state, crowded) = self.state.as_mut().map(load).transpose()?.unwrap_or_default();
-        let findings = memory.findings.into_iter().chain(crowded).collect();
+        let (state, found) = self.state.as_mut().map(load).transpose()?.unwrap_or_default();
+        let leftovers = std::mem::take(&mut self.vault.leftovers).findings(&self.path);
+        let findings = memory.findings.into_iter().chain(leftovers).chain(found).collect();
         Ok(Memory { state, findings, ..memory })
     }
 
@@ -146,8 +149,14 @@ impl Store {
         match fs::remove_file(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Stored::Done),
             Err(error) => Err(format!("cannot remove {}: {error}", path.display())),
-            Ok(()) => Ok(Stored::Done),
+            Ok(()) => Ok(Stored::TokenRemoved { file: path.display().to_string() }),
         }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.vault.leave_room();
     }
 }
 
@@ -170,7 +179,7 @@ fn open_state(directory: &mut Directory, path: PathBuf) -> Result<State, StoreEr
 }
 
 /// Reads what is kept below `state/`. Reports are read whole or the start fails; what was pulled comes again.
-fn load(state: &mut State) -> Result<(Vec<FoundFile>, Option<Finding>), StoreError> {
+fn load(state: &mut State) -> Result<(Vec<FoundFile>, Vec<Finding>), StoreError> {
     let (report_path, data_path) =
         (state.path.join(Folder::Report.name()), state.path.join(Folder::Data.name()));
     let found =
@@ -187,10 +196,14 @@ fn load(state: &mut State) -> Result<(Vec<FoundFile>, Option<Finding>), StoreErr
         .map_err(|fault| unreadable(&state.path, fault))?;
     let folder = data_path.display().to_string();
     let crowded = data.is_crowded.then_some(Finding::Crowded { folder, most: FILES_MAX });
+    let mut findings = state.root.leftovers(&state.path);
+    findings.extend(state.data.leftovers(&data_path));
+    findings.extend(state.reports.leftovers(&report_path));
+    findings.extend(crowded);
     let metadata = metadata.map(|content| (METADATA.to_owned(), content));
     let files = reports.files.into_iter().map(found(Folder::Report));
     let files = files.chain(metadata.into_iter().map(found(Folder::Root)));
-    Ok((files.chain(data.files.into_iter().map(found(Folder::Data))).collect(), crowded))
+    Ok((files.chain(data.files.into_iter().map(found(Folder::Data))).collect(), findings))
 }
 
 fn unreadable(path: &Path, fault: Fault) -> StoreError {
@@ -204,7 +217,10 @@ fn perform<D: Disk>(vault: &mut Vault<D>, order: &Order) -> Result<Stored, Fault
         Order::Retire { at } => {
             vault.retire(&at.to_string()).map(|folder| Stored::Retired { folder })
         }
-        Order::Restore => vault.restore().and_then(|_| vault.staged()).map(Stored::Restored),
+        Order::Restore => {
+            vault.leave_room();
+            vault.restore().and_then(|_| vault.staged()).map(Stored::Restored)
+        }
         Order::MakeKey { at } => vault.make_key(&at.to_string()).map(Stored::KeyMade),
         Order::Persist(identity) => vault.persist(identity).map(|()| Stored::Persisted),
         Order::ForgetToken(_) => Ok(Stored::Done),

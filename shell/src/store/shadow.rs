@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, io};
 
 use zeroize::Zeroizing;
 
-use super::disk::{Disk, Found};
+use super::{
+    disk::{Disk, Found, Names},
+    vault::UNFINISHED,
+};
 
 /// A change of names that a power failure may undo.
 #[derive(Clone, Debug)]
@@ -41,6 +44,8 @@ pub(super) struct Shadow {
     pub(super) fate: Option<(usize, Fate)>,
     /// Nothing can be made beside the directory.
     pub(super) alone: bool,
+    /// There is neither a block nor an inode left.
+    pub(super) full: bool,
 }
 
 /// The most pending changes of which every subset is tried.
@@ -55,6 +60,11 @@ impl Shadow {
     /// The content under a name.
     pub(super) fn content(&self, name: &str) -> Option<&[u8]> {
         Some(&self.inodes[*self.seen.get(name)?].seen)
+    }
+
+    /// How many files have an unfinished name.
+    pub(super) fn unfinished(&self) -> usize {
+        self.seen.keys().filter(|name| name.starts_with(UNFINISHED)).count()
     }
 
     /// Puts a file there, durable, as if it had always been.
@@ -161,14 +171,23 @@ fn apply(names: &mut BTreeMap<String, usize>, change: &Change) {
 }
 
 impl Disk for Shadow {
-    type File = usize;
+    /// An inode, and where in it is written next.
+    type File = (usize, usize);
 
-    fn create(&mut self, name: &str) -> io::Result<usize> {
+    fn create(&mut self, name: &str) -> io::Result<Self::File> {
         self.begin()?;
-        self.make(name)
+        if self.full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok((self.make(name)?, 0))
     }
 
-    fn write(&mut self, file: &mut usize, bytes: &[u8]) -> io::Result<()> {
+    fn reopen(&mut self, name: &str) -> io::Result<Self::File> {
+        self.begin()?;
+        Ok((self.find(name)?, 0))
+    }
+
+    fn write(&mut self, (inode, at): &mut Self::File, bytes: &[u8]) -> io::Result<()> {
         let begun = self.begin();
         let half = if begun.is_err() && self.fate.is_some_and(|(_, fate)| fate != Fate::Stop) {
             bytes.len() / 2
@@ -177,15 +196,31 @@ impl Disk for Shadow {
         } else {
             bytes.len()
         };
-        let inode = &mut self.inodes[*file];
-        inode.seen.extend_from_slice(&bytes[..half]);
+        let inode = &mut self.inodes[*inode];
+        let end = *at + half;
+        if inode.seen.len() < end {
+            if self.full {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            inode.seen.resize(end, 0);
+        }
+        inode.seen[*at..end].copy_from_slice(&bytes[..half]);
+        *at = end;
         inode.synced = false;
         begun
     }
 
-    fn sync_file(&mut self, file: &mut usize) -> io::Result<()> {
+    fn cut(&mut self, (inode, _): &mut Self::File, length: usize) -> io::Result<()> {
         self.begin()?;
-        self.inodes[*file].synced = true;
+        let inode = &mut self.inodes[*inode];
+        inode.seen.truncate(length);
+        inode.synced = false;
+        Ok(())
+    }
+
+    fn sync_file(&mut self, (inode, _): &mut Self::File) -> io::Result<()> {
+        self.begin()?;
+        self.inodes[*inode].synced = true;
         Ok(())
     }
 
@@ -212,9 +247,10 @@ impl Disk for Shadow {
         })
     }
 
-    fn names(&mut self) -> io::Result<Vec<String>> {
+    fn names(&mut self) -> io::Result<Names> {
         self.begin()?;
-        Ok(self.seen.keys().filter(|name| !name.contains('/')).cloned().collect())
+        let names = self.seen.keys().filter(|name| !name.contains('/')).cloned().collect();
+        Ok(Names { names, foreign: 0 })
     }
 
     fn sync(&mut self) -> io::Result<()> {

@@ -1,15 +1,16 @@
 //! One folder below `state/`: its files read at the start, and changed in groups that become durable together.
 
-use std::{io, mem};
+use std::{io, mem, path::Path};
 
 use meshward_core::{
-    agent::{Change, Content, FoundContent},
+    agent::{Change, Content, Finding, FoundContent},
     wire::kept,
 };
 
 use super::{
-    disk::{Disk, FILE_MAX, Found},
-    vault::{Context, Fault, UNFINISHED, clear_unfinished, write_anew},
+    disk::{Disk, FILE_MAX, Found, Names},
+    leftovers::Leftovers,
+    vault::{Context, Fault, UNFINISHED, write_anew},
 };
 
 /// The most files of a folder that are read.
@@ -43,13 +44,15 @@ pub(super) struct Loaded {
 #[derive(Debug)]
 pub(super) struct Shelf<D> {
     disk: D,
+    /// Until it is told.
+    leftovers: Leftovers,
 }
 
 impl<D: Disk> Shelf<D> {
     /// Takes a folder over from an earlier process.
     pub(super) fn open(mut disk: D) -> Result<Self, Fault> {
-        let _told = clear_unfinished(&mut disk)?;
-        Ok(Self { disk })
+        let leftovers = Leftovers::clear(&mut disk)?;
+        Ok(Self { disk, leftovers })
     }
 
     #[cfg(test)]
@@ -57,9 +60,14 @@ impl<D: Disk> Shelf<D> {
         &mut self.disk
     }
 
+    /// What its opening met, told of the folder with this path.
+    pub(super) fn leftovers(&mut self, path: &Path) -> Vec<Finding> {
+        mem::take(&mut self.leftovers).findings(path)
+    }
+
     /// The files by their names, sorted, but for those that were damaged at an earlier start.
     pub(super) fn load(&mut self, most: Most) -> Result<Loaded, Fault> {
-        let mut names = self.disk.names().doing("list", ".")?;
+        let Names { mut names, .. } = self.disk.names().doing("list", ".")?;
         names.retain(|name| {
             !matches!(name.as_str(), "." | "..")
                 && !name.starts_with(UNFINISHED)

@@ -9,7 +9,7 @@ use meshward_core::{
     secret::Secret,
     wire::{
         grammar::PublicKey,
-        identity::{Files, Flaw, Found as Content, Identity, IdentityFile, KeyFile},
+        identity::{Files, Flaw, Found as Content, IdentityFile, KeyFile},
     },
 };
 use thiserror::Error;
@@ -18,6 +18,7 @@ use tracing::warn;
 use super::{
     disk::{Disk, Found},
     keys::PrivateKey,
+    leftovers::Leftovers,
 };
 
 pub(super) const IDENTITY: &str = "identity.json";
@@ -48,7 +49,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    fn is_of_a_folder(&self) -> bool {
+    pub(super) fn is_of_a_folder(&self) -> bool {
         self.source.kind() == io::ErrorKind::IsADirectory
     }
 }
@@ -73,19 +74,23 @@ enum Key {
 
 pub(super) struct Vault<D> {
     pub(super) disk: D,
+    /// Until it is told.
+    pub(super) leftovers: Leftovers,
     /// What opening it met; until it is told.
     pub(super) findings: Vec<Finding>,
+    /// Room is taken, and not used yet.
+    pub(super) has_room: bool,
 }
 
 impl<D: Disk> Vault<D> {
     /// Takes a directory over: what an earlier process left half-written goes, what it left un-synced is made durable.
     pub(super) fn open(mut disk: D) -> Result<Self, Fault> {
-        let left = clear_unfinished(&mut disk)?;
+        let mut leftovers = Leftovers::clear(&mut disk)?;
         // Nothing can be written there, which must come out before a token is spent.
-        if let Some(folder) = left.into_iter().find(Fault::is_of_a_folder) {
+        if let Some(folder) = leftovers.take_folder() {
             return Err(folder);
         }
-        let mut vault = Self { disk, findings: Vec::new() };
+        let mut vault = Self { disk, leftovers, findings: Vec::new(), has_room: false };
         let found = vault.restore()?;
         vault.findings.extend(found);
         Ok(vault)
@@ -167,7 +172,7 @@ impl<D: Disk> Vault<D> {
         Ok(folder)
     }
 
-    /// Writes a new private key. An identity that is there would lose its own key, so this is refused beside one; what
+    /// Takes the room that the answer to a registration will need, and writes a new private key. An identity that is there would lose its own key, so this is refused beside one; what
     /// an interrupted [`Vault::set_aside`] left is moved first.
     pub(super) fn make_key(&mut self, time: &str) -> Result<PublicKey, Fault> {
         if !matches!(self.disk.read(IDENTITY).doing("read", IDENTITY)?, Found::Missing) {
@@ -177,7 +182,12 @@ impl<D: Disk> Vault<D> {
         if self.has_remains()? {
             self.set_aside(time)?;
         }
-        self.write_key(PRIVATE_KEY)
+        self.take_room()?;
+        let made = self.write_key(PRIVATE_KEY);
+        if made.is_err() {
+            self.leave_room();
+        }
+        made
     }
 
     /// Whether there is what a first registration never meets.
@@ -204,14 +214,6 @@ impl<D: Disk> Vault<D> {
             .doing("draw the key for", name)?;
         self.replace(name, key.text().as_bytes())?;
         Ok(public)
-    }
-
-    /// Writes the secret and the signing key, then the record that says they are complete.
-    pub(super) fn persist(&mut self, identity: &Identity) -> Result<(), Fault> {
-        self.replace(NODE_SECRET_KEY, identity.key.to_text().expose().as_bytes())?;
-        self.replace(SIGNING_PUBLIC_KEY, identity.file.signing_public_key.as_bytes())?;
-        self.replace(IDENTITY, &identity.file.encode())?;
-        self.settle()
     }
 
     /// Stages a key unless one is staged, whose public half the control plane may already hold; so it may that of a key
@@ -281,6 +283,12 @@ impl<D: Disk> Vault<D> {
 
     /// Puts new content under a name so that a reader at any time, and after any crash, finds the old or the new whole.
     pub(super) fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        self.put(name, bytes)?;
+        self.disk.sync().doing("sync", ".")
+    }
+
+    /// The same, but that a power failure may undo it until the next `sync`.
+    pub(super) fn put(&mut self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
         let unfinished = format!("{UNFINISHED}{name}");
         let written = write_anew(&mut self.disk, &unfinished, bytes)
             .and_then(|()| self.disk.rename(&unfinished, name).doing("write", name));
@@ -296,7 +304,7 @@ impl<D: Disk> Vault<D> {
                 false => Fault { name: name.to_owned(), ..fault },
             });
         }
-        self.disk.sync().doing("sync", ".")
+        Ok(())
     }
 
     fn key(&mut self, name: &str) -> Result<Key, Fault> {
@@ -338,19 +346,4 @@ pub(super) fn write_anew<D: Disk>(disk: &mut D, name: &str, bytes: &[u8]) -> Res
     };
     disk.write(&mut file, bytes).doing("write", name)?;
     disk.sync_file(&mut file).doing("write", name)
-}
-
-/// Removes what earlier processes left half-written; what cannot be removed is told and given back.
-pub(super) fn clear_unfinished<D: Disk>(disk: &mut D) -> Result<Vec<Fault>, Fault> {
-    let mut left = Vec::new();
-    for name in disk.names().doing("list", ".")? {
-        if name.starts_with(UNFINISHED)
-            && let Err(fault) = disk.unlink(&name).doing("remove", &name)
-        {
-            warn!("cannot remove the half-written file {name}: {}", fault.source);
-            left.push(fault);
-        }
-    }
-    disk.sync().doing("sync", ".")?;
-    Ok(left)
 }

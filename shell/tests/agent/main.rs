@@ -25,6 +25,7 @@ mod metadata;
 mod node;
 mod readme;
 mod reports;
+mod room;
 mod secrets;
 mod session;
 mod session_wire;

@@ -44,6 +44,12 @@ pub(crate) fn put(node: &Node, key: &str, payload: &str) -> Option<(u16, Value)>
     ask(node, "PUT", &format!("/v1/state/report/{key}"), "", &body)
 }
 
+/// How many lines of the log tell this, but for what is recorded of each step.
+fn times_told(node: &Node, text: &str) -> usize {
+    let log = node.log();
+    log.lines().filter(|line| !line.contains(" DEBUG ") && line.contains(text)).count()
+}
+
 /// What the control plane was sent of these keys, in order.
 fn requests(plane: &Running, key: &str) -> Vec<String> {
     let end = format!("/state/reports/{key}");
@@ -141,11 +147,11 @@ async fn a_damaged_file_is_told_and_moved_aside_and_the_others_are_served() {
     let _again = node.start();
     open(&node).await;
     assert_eq!(ask(&node, "GET", "/v1/state/report/d", "", "").unwrap().0, 200);
-    let log = node.log();
     for (key, why) in
         [("a", "it is empty"), ("b", "it is cut off"), ("c", "it holds only zero bytes")]
     {
-        assert!(log.contains(&format!("state/report/{key}.json holds no report, {why}")), "{log}");
+        let told = format!("state/report/{key}.json holds no report, {why}");
+        until(&told, || node.log().contains(&told)).await;
         assert_eq!(ask(&node, "GET", &format!("/v1/state/report/{key}"), "", "").unwrap().0, 404);
         until("it is moved aside", || !file(key).exists()).await;
     }
@@ -154,7 +160,33 @@ async fn a_damaged_file_is_told_and_moved_aside_and_the_others_are_served() {
     let names = names.map(|entry| entry.unwrap().file_name());
     let aside = names.filter(|name| name.to_string_lossy().contains(".damaged-")).count();
     assert_eq!(aside, 3, "nothing is lost");
-    assert!(log.contains("report holds 1 names that are not UTF-8"), "{log}");
+    for told in ["state/report holds a name that is not UTF-8", "had not finished"] {
+        until(told, || times_told(&node, told) > 0).await;
+        assert_eq!(times_told(&node, told), 1, "{told} in {}", node.log());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_report_under_a_key_of_an_earlier_grammar_stays_on_the_disk_and_is_deleted_upstream() {
+    let plane = fixture().await;
+    let node = Node::new(&plane.url(), QUICK);
+    let agent = node.start();
+    open(&node).await;
+    assert_eq!(put(&node, "app", "1").unwrap().0, 200);
+    agent.kill();
+    let sound = fs::read_to_string(node.data("state/report/app.json")).unwrap();
+    let file = node.data("state/report/App.json");
+    fs::write(&file, sound.replace("\"app\"", "\"App\"")).unwrap();
+    let before = fs::read(&file).unwrap();
+    let _again = node.start();
+    open(&node).await;
+    until("its deletion is sent", || requests(&plane, "App") == ["DELETE"]).await;
+    let listed = ask(&node, "GET", "/v1/state/report", "", "").unwrap().1.to_string();
+    assert!(listed.contains("\"app\"") && !listed.contains("\"App\""), "{listed}");
+    assert_eq!(ask(&node, "GET", "/v1/state/report/App", "", "").unwrap().0, 400);
+    let told = "state/report/App.json holds a report under the key \"App\", which no report can have any more";
+    until(told, || node.log().contains(told)).await;
+    assert_eq!(fs::read(&file).unwrap(), before);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

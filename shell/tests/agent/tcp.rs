@@ -60,6 +60,8 @@ async fn whoever_holds_the_token_asks_by_tcp_and_nobody_else() {
         ("/none", "", "401", "{\"error\":\"unauthorized\"}"),
         ("/v1/state", wrong, "401", "{\"error\":\"unauthorized\"}"),
         ("/v1/state", &foreign, "403", "{\"error\":\"forbidden\"}"),
+        ("http://evil.example/v1/state", &bearer, "403", "{\"error\":\"forbidden\"}"),
+        ("http://localhost/v1/state", &bearer, "200", "\"metadata\""),
     ] {
         let answer = ask(address, path, fields).unwrap();
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {answer}");

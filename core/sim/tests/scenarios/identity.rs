@@ -135,7 +135,7 @@ fn a_damaged_identity_that_cannot_be_set_aside_is_not_mixed_with_a_new_one() {
         .at(100, FailWrites { node: 0, count: 1 })
         .at(100, Crash { node: 0, spot: Spot::Behind(0) });
     let world = play(script);
-    assert!(exited_with(&world, "private key cannot be written"));
+    assert!(exited_with(&world, "disk takes no new identity"));
     assert_eq!(world.journal.served(Register), [201, 201]);
 }
 

@@ -12,6 +12,12 @@ pub enum Finding {
     /// The note that names a refused identity's folder names none, and an identity is in place; the note was removed,
     /// or why it was not.
     NeedlessNote { name: &'static str, reason: String, removed: Result<(), String> },
+    /// Files that an earlier process did not finish were removed.
+    Cleared { folder: String, files: usize },
+    /// Such a file cannot be removed.
+    Uncleared { file: String, cause: String },
+    /// Names that are none of the agent's, as they are not UTF-8.
+    ForeignNames { folder: String, names: usize },
     /// A folder of what was pulled holds more files than are read.
     Crowded { folder: String, most: usize },
 }
@@ -29,6 +35,22 @@ impl Finding {
             )),
             Self::NeedlessNote { name, reason, removed: Err(cause) } => Notice::warn(format!(
                 "{name} is of no use ({reason}) and cannot be removed: {cause}; remove it by hand"
+            )),
+            Self::Cleared { folder, files: 1 } => Notice::info(format!(
+                "a file that an earlier process had not finished is removed from {folder}"
+            )),
+            Self::Cleared { folder, files } => Notice::info(format!(
+                "{files} files that an earlier process had not finished are removed from {folder}"
+            )),
+            Self::Uncleared { file, cause } => Notice::warn(format!(
+                "the file {file}, which an earlier process had not finished, cannot be removed: {cause}; remove it by \
+                 hand"
+            )),
+            Self::ForeignNames { folder, names: 1 } => Notice::warn(format!(
+                "{folder} holds a name that is not UTF-8, which is none of the agent's: move it away"
+            )),
+            Self::ForeignNames { folder, names } => Notice::warn(format!(
+                "{folder} holds {names} names that are not UTF-8, which are none of the agent's: move them away"
             )),
             Self::Crowded { folder, most } => Notice::warn(format!(
                 "{folder} holds more than {most} files, and no more are read: move away what is not the agent's"

@@ -113,6 +113,6 @@ pub enum Unprepared {
     Metadata { setting: &'static str, cause: String },
     #[error("the system gives no random bytes for a nonce: {0}")]
     Nonce(String),
-    #[error("the private key cannot be written: {0}")]
+    #[error("the disk takes no new identity, so no token was sent: {0}")]
     Key(String),
 }

@@ -43,9 +43,11 @@ pub enum Order {
     Retire { at: Timestamp },
     /// Put back what [`Order::Retire`] moved, the record last.
     Restore,
-    /// Generate the private key and write `private_key`; remains that are in the way are moved aside.
+    /// Take the room on the disk that [`Order::Persist`] will need, generate the private key and write `private_key`;
+    /// remains that are in the way are moved aside.
     MakeKey { at: Timestamp },
-    /// Write `node_secret_key`, `signing_public_key`, then `identity.json`, which says that all are complete.
+    /// Write `node_secret_key`, `signing_public_key`, then `identity.json`, which says that all are complete, into the
+    /// room that was taken for them.
     Persist(Box<Identity>),
     /// Remove the token file while it holds this token.
     ForgetToken(TokenDigest),
@@ -75,6 +77,8 @@ pub enum Stored {
     Retired { folder: String },
     /// After [`Order::Restore`]; what of a rotation came back.
     Restored(StagedFile),
+    /// After [`Order::ForgetToken`], where the file was there and held the token.
+    TokenRemoved { file: String },
     /// After an order whose success needs no word.
     Done,
     /// The disk refused; the text tells the path and the cause.

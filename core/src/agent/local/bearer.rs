@@ -22,7 +22,7 @@ pub fn admit(settings: Option<&TcpSettings>, headers: &Headers) -> Result<(), Re
     let Some(settings) = settings.filter(|settings| holds_token(settings, headers)) else {
         return Err(refusal(401, "unauthorized").with("www-authenticate", "Bearer"));
     };
-    let is_here = headers.all("host").all(|host| host::is_here(host, &settings.host));
+    let is_here = host::asked(headers).all(|host| host::is_here(host, &settings.host));
     // A client that is no browser sends none.
     let is_page = headers.first("origin").is_some();
     if is_here && !is_page { Ok(()) } else { Err(refusal(403, "forbidden")) }

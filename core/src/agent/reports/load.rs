@@ -1,16 +1,17 @@
-//! What a start finds on the disk: sound files are taken in, damaged ones are told and renamed.
+//! What a start finds on the disk: sound files are taken in, damaged ones are told and renamed, and reports whose keys
+//! are of an earlier grammar are deleted at the control plane and left where they are.
 
 use alloc::{format, string::String, vec::Vec};
 
 use super::{Effect, Reports, Slot, slot::Errand};
 use crate::{
     agent::{
-        facts::{Change, Folder, FoundContent, FoundFile, StateFile},
+        facts::{Change, Content, Folder, FoundContent, FoundFile, StateFile},
         notice::Notice,
     },
     time::Now,
     wire::{
-        grammar::ReportKey,
+        grammar::{Name, ReportKey},
         kept::{self, KeptReport},
         timestamp::Timestamp,
     },
@@ -23,6 +24,12 @@ impl Reports {
                 continue;
             }
             let key = kept::file_key(&file.name).and_then(|key| ReportKey::parse(&key).ok());
+            if let (None, FoundContent::Bytes(Content(bytes))) = (&key, &content)
+                && let Some(key) = kept::outdated_key(&file.name, bytes)
+            {
+                self.outdated(&file, key, effects);
+                continue;
+            }
             match (read(key.as_ref(), &content), key) {
                 (Ok(report), Some(key)) => self.take_in(key, report),
                 (Ok(_), None) => {}
@@ -39,9 +46,19 @@ impl Reports {
             KeptReport::Deleted(_) => Slot { generation: 1, ..Slot::default() },
         };
         if slot.synced.is_none() {
-            self.unsynced.insert(key.clone(), slot.generation);
+            self.unsynced.insert(Name::from(&key), slot.generation);
         }
         self.slots.insert(key, slot);
+    }
+
+    /// There is no slot for it: it cannot be read or written, only be forgotten by the control plane.
+    fn outdated(&mut self, file: &StateFile, key: Name, effects: &mut Vec<Effect>) {
+        effects.push(Effect::Tell(Notice::warn(format!(
+            "{file} holds a report under the key {:?}, which no report can have any more: it is not served, the control \
+             plane is told to delete it, and the file stays: move it away",
+            key.as_str()
+        ))));
+        self.unsynced.insert(key, 1);
     }
 
     /// It may have been a report that was answered for, so it is told as an error and nothing of it is lost.

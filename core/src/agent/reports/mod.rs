@@ -9,6 +9,7 @@
 //! a restart) and section 8 (Report payload).
 
 mod load;
+mod mends;
 mod slot;
 mod write;
 
@@ -23,26 +24,29 @@ use crate::{
     step::Step,
     time::Now,
     wire::{
-        grammar::ReportKey,
+        grammar::{Name, ReportKey},
         local::{KeySummary, ReportEntry},
     },
 };
+pub use mends::MENDS_MAX;
+use mends::Mends;
 use slot::{Slot, Wish};
 pub use write::{Done, Draft, Refusal};
 
 /// How many keys there may be, those of reports that were deleted and not delivered yet among them.
 pub const REPORTS_MAX: usize = 4096;
 
-/// How many writes may be asked for and not done.
+/// How many writes of programs may be asked for and not done.
 pub const WRITES_MAX: usize = 256;
 
-/// What the control plane has not been told, with the generation of each.
-pub type Unsynced = BTreeMap<ReportKey, u64>;
+/// What the control plane has not been told, with the generation of each; keys of an earlier grammar are deleted there.
+pub type Unsynced = BTreeMap<Name, u64>;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reports {
     slots: BTreeMap<ReportKey, Slot>,
     unsynced: Unsynced,
+    mends: Mends,
     /// Who this node is; what was delivered for another is not delivered.
     node: Option<String>,
 }
@@ -77,7 +81,7 @@ pub enum Input {
     },
     /// The control plane has this generation of a key, or will never take it.
     Settled {
-        key: ReportKey,
+        key: Name,
         generation: u64,
     },
 }
@@ -123,6 +127,11 @@ impl Reports {
         self.slots.get(key)?.entry.as_ref()
     }
 
+    /// The report of a key as the control plane is told it.
+    pub fn named(&self, key: &Name) -> Option<&ReportEntry> {
+        ReportKey::parse(key.as_str()).ok().and_then(|key| self.get(&key))
+    }
+
     /// Every report without its payload, sorted by key.
     pub fn summaries(&self) -> impl Iterator<Item = KeySummary> {
         let entries = self.slots.values().filter_map(|slot| slot.entry.as_ref());
@@ -133,8 +142,9 @@ impl Reports {
         &self.unsynced
     }
 
-    /// How many changes are asked for and not done.
+    /// How many changes are not done, asked for or due.
     pub fn writing(&self) -> usize {
-        self.slots.values().map(|slot| usize::from(slot.is_busy()) + slot.queue.len()).sum()
+        let open = |slot: &Slot| usize::from(slot.is_busy()) + slot.queue.len();
+        self.slots.values().map(open).sum::<usize>() + self.mends.due()
     }
 }

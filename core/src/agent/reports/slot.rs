@@ -1,8 +1,5 @@
 //! One key: what is durable, the change of its file that is under way, and what waits behind it.
 
-use alloc::{collections::VecDeque, format, string::String, vec::Vec};
-use core::mem;
-
 use super::{Done, Draft, Effect, REPORTS_MAX, Refusal, Reports, WRITES_MAX};
 use crate::{
     agent::{
@@ -12,14 +9,15 @@ use crate::{
     ids::CallId,
     time::Now,
     wire::{
-        grammar::ReportKey,
+        grammar::{Name, ReportKey},
         kept::{self, KeptReport},
         local::ReportEntry,
         timestamp::Timestamp,
     },
 };
+use alloc::{collections::VecDeque, format, string::String, vec::Vec};
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Slot {
     /// The report; none where it was deleted, or was never written.
     pub(super) entry: Option<ReportEntry>,
@@ -28,13 +26,11 @@ pub(super) struct Slot {
     /// The node for which this generation was delivered.
     pub(super) synced: Option<String>,
     pub(super) errand: Option<Errand>,
-    /// The file does not say what is known here: a mark is missing, or a refused write may have left something.
-    pub(super) stale: bool,
     pub(super) queue: VecDeque<Wish>,
 }
 
 /// What is asked for a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Wish {
     Put {
         /// The agent itself where there is none.
@@ -48,7 +44,7 @@ pub(super) enum Wish {
 }
 
 /// What the change that is under way is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Errand {
     Put {
         asker: Option<CallId>,
@@ -72,9 +68,26 @@ impl Wish {
     }
 }
 
+impl Errand {
+    const fn asker(&self) -> Option<CallId> {
+        match self {
+            Self::Put { asker, .. } => *asker,
+            Self::Delete { asker } => Some(*asker),
+            Self::Mend | Self::Aside => None,
+        }
+    }
+}
+
 impl Slot {
     pub(super) const fn is_busy(&self) -> bool {
         self.errand.is_some()
+    }
+
+    /// How many programs wait for this key.
+    fn askers(&self) -> usize {
+        let errand = self.errand.as_ref().and_then(Errand::asker);
+        let waiting = self.queue.iter().filter_map(Wish::asker);
+        errand.into_iter().chain(waiting).count()
     }
 
     /// What the wish makes of what is durable.
@@ -100,7 +113,7 @@ impl Slot {
     }
 
     /// The change that makes the file say what is known.
-    fn mending(&self, key: &ReportKey, is_unsynced: bool) -> Change {
+    pub(super) fn mending(&self, key: &ReportKey, is_unsynced: bool) -> Change {
         match &self.entry {
             Some(entry) => {
                 let (entry, synced) = (entry.clone(), self.synced.clone());
@@ -116,7 +129,7 @@ fn write(report: &KeptReport) -> Change {
     Change::Write(Content(report.encode()))
 }
 
-fn file(key: &ReportKey) -> StateFile {
+pub(super) fn file(key: &ReportKey) -> StateFile {
     StateFile { folder: Folder::Report, name: kept::file_name(key.as_str()) }
 }
 
@@ -137,9 +150,9 @@ impl Reports {
         self.advance(now, key, effects);
     }
 
-    /// A deletion of what is not there needs no room: it is refused at once.
+    /// Programs wait for each other only. A deletion of what is not there needs no room: it is refused at once.
     fn has_room(&self, key: &ReportKey, wish: &Wish) -> Result<(), Refusal> {
-        if self.writing() >= WRITES_MAX {
+        if self.slots.values().map(Slot::askers).sum::<usize>() >= WRITES_MAX {
             return Err(Refusal::Busy);
         }
         let is_new = matches!(wish, Wish::Put { .. }) && !self.slots.contains_key(key);
@@ -162,9 +175,18 @@ impl Reports {
         }
     }
 
-    /// Begins what comes next for a key: the first wish that is not refused, or else a mend of its file.
+    /// Begins what comes next for a key, the first wish that is not refused; and the mends for which there is room.
     fn advance(&mut self, now: Now, key: &ReportKey, effects: &mut Vec<Effect>) {
-        let is_unsynced = self.unsynced.contains_key(key);
+        self.begin(now, key, effects);
+        self.mend(effects);
+        let is_known = self.unsynced.contains_key(key.as_str()) || self.mends.is_due(key);
+        let is_void = |slot: &Slot| slot.errand.is_none() && slot.entry.is_none();
+        if !is_known && self.slots.get(key).is_some_and(is_void) {
+            self.slots.remove(key);
+        }
+    }
+
+    fn begin(&mut self, now: Now, key: &ReportKey, effects: &mut Vec<Effect>) {
         let Some(slot) = self.slots.get_mut(key) else { return };
         while slot.errand.is_none()
             && let Some(wish) = slot.queue.pop_front()
@@ -186,14 +208,6 @@ impl Reports {
                 Err(refusal) => answer(asker, Err(refusal), effects),
             }
         }
-        if slot.errand.is_none() && mem::take(&mut slot.stale) {
-            let change = slot.mending(key, is_unsynced);
-            slot.errand = Some(Errand::Mend);
-            effects.push(Effect::Keep { file: file(key), change });
-        }
-        if slot.errand.is_none() && slot.entry.is_none() && !is_unsynced {
-            self.slots.remove(key);
-        }
     }
 
     pub(super) fn kept(
@@ -208,6 +222,7 @@ impl Reports {
         let errand = key.as_ref().and_then(|key| self.slots.get_mut(key)?.errand.take());
         match (outcome, key, errand) {
             (Ok(()), Some(key), Some(errand)) => {
+                self.mends.recovered();
                 self.done(&key, errand, effects);
                 self.advance(now, &key, effects);
             }
@@ -223,6 +238,9 @@ impl Reports {
     }
 
     fn done(&mut self, key: &ReportKey, errand: Errand, effects: &mut Vec<Effect>) {
+        if matches!(errand, Errand::Mend) {
+            self.mends.ended();
+        }
         let Some(slot) = self.slots.get_mut(key) else { return };
         let (entry, asker, done) = match errand {
             Errand::Put { asker, entry } => (Some(entry.clone()), asker, Done::Written(entry)),
@@ -230,15 +248,19 @@ impl Reports {
             Errand::Mend | Errand::Aside => return,
         };
         slot.generation += 1;
-        (slot.entry, slot.synced, slot.stale) = (entry, None, false);
-        self.unsynced.insert(key.clone(), slot.generation);
+        (slot.entry, slot.synced) = (entry, None);
+        self.mends.needless(key);
+        self.unsynced.insert(Name::from(key), slot.generation);
         answer(asker, Ok(done), effects);
         effects.push(Effect::Changed(key.clone()));
     }
 
     /// Nothing has changed, so the file is to say again what is known: of what was refused something may stand there.
     fn failed(&mut self, key: &ReportKey, errand: Errand, reason: &str, effects: &mut Vec<Effect>) {
-        let Some(slot) = self.slots.get_mut(key) else { return };
+        if matches!(errand, Errand::Mend) {
+            self.mends.ended();
+            self.mends.refused(key.clone());
+        }
         let (asker, text) = match errand {
             Errand::Put { asker, .. } => (asker, "is not written"),
             Errand::Delete { asker } => (Some(asker), "is not deleted"),
@@ -249,7 +271,7 @@ impl Reports {
                 return effects.push(Effect::Tell(Notice::warn(text)));
             }
         };
-        slot.stale = true;
+        self.mends.want(key.clone());
         answer(asker, Err(Refusal::Internal), effects);
         let text = format!("the report {} {text}: {reason}", key.as_str());
         effects.push(Effect::Tell(Notice::error(text)));
@@ -259,7 +281,7 @@ impl Reports {
     pub(super) fn armed(&mut self, node: String) {
         for (key, slot) in &self.slots {
             if slot.entry.is_some() && slot.synced.as_ref() != Some(&node) {
-                self.unsynced.insert(key.clone(), slot.generation);
+                self.unsynced.insert(Name::from(key), slot.generation);
             }
         }
         self.node = Some(node);
@@ -268,17 +290,19 @@ impl Reports {
     pub(super) fn settled(
         &mut self,
         now: Now,
-        key: &ReportKey,
+        name: &Name,
         generation: u64,
         effects: &mut Vec<Effect>,
     ) {
-        if self.unsynced.get(key) != Some(&generation) {
+        if self.unsynced.get(name) != Some(&generation) {
             return;
         }
-        self.unsynced.remove(key);
-        if let Some(slot) = self.slots.get_mut(key) {
-            (slot.synced, slot.stale) = (self.node.clone(), true);
-            self.advance(now, key, effects);
+        self.unsynced.remove(name);
+        let Ok(key) = ReportKey::parse(name.as_str()) else { return };
+        if let Some(slot) = self.slots.get_mut(&key) {
+            slot.synced.clone_from(&self.node);
+            self.mends.want(key.clone());
+            self.advance(now, &key, effects);
         }
     }
 }

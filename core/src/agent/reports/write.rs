@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::wire::{json::Raw, local::ReportEntry};
 
 /// What is to be kept under a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Draft {
     pub content_type: String,
     /// Compact.

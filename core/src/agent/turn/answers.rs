@@ -30,6 +30,11 @@ impl Turn<'_> {
                 self.agent.staged = staged;
                 self.aside(register::Aside::Restored);
             }
+            Stored::TokenRemoved { file } => {
+                let text =
+                    format!("the bootstrap token file {file} is removed: its token is used up");
+                self.effects.push(Effect::Tell(Notice::info(text)));
+            }
             Stored::Done => {}
             Stored::Failed { order, jitter, reason } => self.store_failed(order, jitter, reason),
         }

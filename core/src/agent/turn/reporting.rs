@@ -17,7 +17,7 @@ use crate::{
     wire::{
         call::Call,
         change::{self, ChangeKind},
-        grammar::ReportKey,
+        grammar::{Name, ReportKey},
         http::Request,
         json,
         report::ReportRequest,
@@ -73,9 +73,9 @@ impl Turn<'_> {
         }
     }
 
-    fn deliver(&mut self, key: ReportKey, generation: u64) {
+    fn deliver(&mut self, key: Name, generation: u64) {
         let (node, named) = (self.node(), key.as_str().to_string());
-        let entry = self.agent.reports.get(&key);
+        let entry = self.agent.reports.named(&key);
         let value = entry.map(|entry| entry.payload.text().to_string());
         let is_deleted = value.is_none();
         let (call, body) = match value {

@@ -1,6 +1,7 @@
 //! Names: the keys of reports and secrets, and identifiers of any other kind.
 
 use alloc::string::{String, ToString};
+use core::borrow::Borrow;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -9,7 +10,7 @@ use super::Malformed;
 macro_rules! names {
     ($(#[$doc:meta])* $name:ident, $fault:ident, $max:literal, $others:pat) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
 
         impl $name {
@@ -59,6 +60,18 @@ impl Name {
     /// Whether it names nothing.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&ReportKey> for Name {
+    fn from(key: &ReportKey) -> Self {
+        Self(key.0.clone())
     }
 }
 
