@@ -5,7 +5,7 @@ use core::time::Duration;
 use meshward_core::{
     agent::{
         ActionSettings, Answer, Content, Failure, Folder, FoundContent, FoundFile, Memory, Purpose,
-        Settings, StagedFile, StateFile, TcpSettings, builtins,
+        SessionSettings, Settings, StagedFile, StateFile, TcpSettings, builtins,
     },
     secret::Secret,
     wire::{
@@ -13,6 +13,7 @@ use meshward_core::{
         http::Response,
         identity::{Files, Found, KeyFile},
         secret::seal,
+        upload_url::Origin,
     },
 };
 
@@ -52,6 +53,14 @@ pub(crate) fn settings(secret_auth_enabled: bool) -> Settings {
             max_action_timeout: Duration::from_secs(600),
             max_output_bytes: 1 << 20,
             builtins: builtins::ALL.map(Into::into).into(),
+            hooks: true,
+            origin: Origin { is_encrypted: false, host: "plane.example".into() },
+        },
+        sessions: SessionSettings {
+            enabled: true,
+            max_sessions: 10,
+            default_timeout: Duration::from_secs(1800),
+            listen_address: None,
         },
     }
 }

@@ -1,38 +1,66 @@
-//! What the agent orders that takes its time: runs and the tunnel device. Begun here, answered through the inbox.
+//! What the agent orders that takes its time: runs, uploads, looks at the hooks, the tunnel device and sessions. Begun
+//! here, answered through the inbox.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use meshward_core::{
-    agent::{Act, Acted, Captured, Cause, Ending, Input, Run, RunId},
-    wire::grammar::PublicKey,
+    agent::{Act, Acted, Bytes, Captured, Cause, Ending, Input, Run, RunId, Scan, Sight},
+    ids::CallId,
+    wire::{grammar::PublicKey, upload_url::UploadUrl},
 };
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    actions::{self, Own},
+    actions::{self, Own, bounded::bounded},
+    chance,
+    client::Client,
+    hooks::{self, HooksDir, Watch},
+    session::Sessions,
     tunnel::{NoTunnel, Tunnel},
 };
+
+/// How long a look at the hooks directory may take.
+const LOOK_MAX: Duration = Duration::from_secs(60);
+const UNSEEN: &str = "it is not read within a minute, as from a disk that hangs";
 
 /// What has been begun, and where its end is told.
 #[derive(Debug)]
 pub(crate) struct Hands {
     facts: mpsc::Sender<Input>,
+    client: Client,
     tunnel: Arc<dyn Tunnel>,
     own: Arc<Own>,
     runs: BTreeMap<RunId, oneshot::Sender<()>>,
+    hooks: HooksDir,
+    /// The watch that the last look has made.
+    watch: Arc<Mutex<Option<Watch>>>,
+    sessions: Sessions,
 }
 
 impl Hands {
-    pub(crate) fn new(facts: mpsc::Sender<Input>, own: Own) -> Self {
-        let own = Arc::new(own);
-        Self { facts, tunnel: Arc::new(NoTunnel), own, runs: BTreeMap::new() }
+    pub(crate) fn new(
+        facts: mpsc::Sender<Input>,
+        client: Client,
+        (own, hooks): (Own, HooksDir),
+    ) -> Self {
+        let (own, watch) = (Arc::new(own), Arc::default());
+        let (tunnel, runs) = (Arc::new(NoTunnel), BTreeMap::new());
+        let sessions = Sessions::new(facts.clone());
+        Self { facts, client, tunnel, own, runs, hooks, watch, sessions }
     }
 
     pub(crate) fn begin(&mut self, act: Act) {
         match act {
             Act::Run { id, run } => self.run(id, run),
+            Act::Upload { call, url, bytes, timeout } => self.upload(call, url, (bytes, timeout)),
             Act::Cancel(id) => drop(self.runs.remove(&id)),
             Act::Install { key } => self.install(key),
+            Act::Scan => self.scan(),
+            Act::Session(session, order) => self.sessions.begin(session, order),
         }
     }
 
@@ -40,12 +68,39 @@ impl Hands {
         let (cancel, cancelled) = oneshot::channel();
         self.runs.retain(|_, running| !running.is_closed());
         self.runs.insert(id.clone(), cancel);
-        let (facts, own) = (self.facts.clone(), Arc::clone(&self.own));
+        let (facts, own, hooks) = (self.facts.clone(), Arc::clone(&self.own), self.hooks.clone());
         tokio::spawn(async move {
-            let task = tokio::spawn(async move { actions::run(run, &own, cancelled).await });
+            let task =
+                tokio::spawn(async move { actions::run(run, (&own, hooks), cancelled).await });
             let ending = task.await.unwrap_or_else(|broken| broke(&broken.to_string()));
             // A closed inbox means that the agent has ended.
             let _ = facts.send(Input::Acted(Acted::Finished { id, ending })).await;
+        });
+    }
+
+    /// One look at a time; the watch of the one before goes on until the next is made.
+    fn scan(&self) {
+        let (hooks, facts, watch) =
+            (self.hooks.clone(), self.facts.clone(), Arc::clone(&self.watch));
+        tokio::spawn(async move {
+            let looked = bounded("hooks", LOOK_MAX, move || hooks::scan(&hooks)).await;
+            let scan = match looked {
+                Some(seen) => {
+                    let (scan, next) = seen.watched(facts.clone());
+                    *watch.lock().unwrap_or_else(PoisonError::into_inner) = next;
+                    scan
+                }
+                None => Scan { sight: Sight::Failed(UNSEEN.to_owned()), watched: Ok(()) },
+            };
+            let _ = facts.send(Input::Acted(Acted::Scanned(Box::new(scan)))).await;
+        });
+    }
+
+    fn upload(&self, call: CallId, url: UploadUrl, (bytes, timeout): (Bytes, Duration)) {
+        let (client, facts) = (self.client.clone(), self.facts.clone());
+        tokio::spawn(async move {
+            let answer = client.upload(&url, bytes, timeout).await;
+            let _ = facts.send(Input::Answered { call, answer, jitter: chance::jitter() }).await;
         });
     }
 

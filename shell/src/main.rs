@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use meshward_shell::{actions::supervisor, cli};
+
 fn main() -> ExitCode {
-    meshward_shell::cli::main().into()
+    supervisor::supervise_if_asked().unwrap_or_else(|| cli::main().into())
 }

@@ -2,7 +2,9 @@
 
 use std::{future::Future, io};
 
-use meshward_core::agent::{ActionSettings, Exit, Input, Purpose, Settings, TcpSettings, builtins};
+use meshward_core::agent::{
+    ActionSettings, Exit, Input, Purpose, SessionSettings, Settings, TcpSettings, builtins,
+};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tracing::info;
@@ -12,6 +14,7 @@ use crate::{
     client::{Client, ClientError, ClientSettings},
     config::{Config, LocalApi},
     drive::{self, INBOX_MAX, Inbox},
+    hooks::HooksDir,
     image,
     local::{
         self, ASKED_MAX, Addresses, Inlet, ListenError, Listeners, Tcp,
@@ -62,7 +65,7 @@ pub async fn run_knowing(
     let mut store = Store::open(&config.node.data_dir)?.forgetting(sources.token_file());
     let memory = store.remember()?;
     let client = Client::new(&client_settings(config))?;
-    let settings = settings(config, purpose)?;
+    let settings = settings(config, purpose, &client)?;
     let (facts_in, facts) = mpsc::channel(INBOX_MAX);
     let (asked_in, asked) = mpsc::channel(ASKED_MAX);
     let listeners = match purpose {
@@ -74,7 +77,8 @@ pub async fn run_knowing(
     };
     let (writer, written) = start_writer(&mut store, &facts_in)?;
     info!(version = VERSION, control_plane = config.control_plane.url, "starting");
-    let performer = Performer::new((store, writer), client, sources, own, facts_in);
+    let hooks = HooksDir::new(&config.actions.hooks_dir);
+    let performer = Performer::new((store, writer), client, sources, (own, hooks), facts_in);
     let exit = drive::drive(&settings, memory, performer, Inbox { facts, asked }, stop).await;
     listeners.close(config.local_api.shutdown_timeout).await;
     written.wait(config.local_api.shutdown_timeout).await;
@@ -90,7 +94,7 @@ fn start_writer(
     Writer::start(state, facts.clone()).map_err(StartError::Writer)
 }
 
-fn settings(config: &Config, purpose: Purpose) -> Result<Settings, StartError> {
+fn settings(config: &Config, purpose: Purpose, client: &Client) -> Result<Settings, StartError> {
     Ok(Settings {
         purpose,
         max_retry_duration: config.registration.max_retry_duration,
@@ -111,7 +115,15 @@ fn settings(config: &Config, purpose: Purpose) -> Result<Settings, StartError> {
             max_concurrent: config.actions.max_concurrent,
             max_action_timeout: config.actions.max_action_timeout,
             max_output_bytes: config.actions.max_output_bytes,
+            origin: client.origin(),
             builtins: builtins::ALL.map(str::to_owned).into(),
+            hooks: config.actions.enabled && purpose == Purpose::Run,
+        },
+        sessions: SessionSettings {
+            enabled: config.sessions.enabled,
+            max_sessions: config.sessions.max_sessions,
+            default_timeout: config.sessions.default_timeout,
+            listen_address: config.sessions.listen_address,
         },
     })
 }

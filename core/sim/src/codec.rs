@@ -1,11 +1,14 @@
 //! Requests and responses as bytes, so that nothing crosses the network that could not be sent.
 
+use crate::settings;
 use meshward_core::wire::http::{Body, Headers, Method, Request, Response};
 
 /// Writes a request as head, empty line and body.
 pub fn request_bytes(request: &Request) -> Vec<u8> {
-    let mut out = format!("{} {}\r\n", request.method.name(), request.path).into_bytes();
+    let query = request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
+    let mut out = format!("{} {}{query}\r\n", request.method.name(), request.path).into_bytes();
     let Body::Whole(body) = &request.body else { return out };
+    out.extend_from_slice(format!("host: {}\r\n", settings::HOST).as_bytes());
     head(&mut out, &request.headers);
     out.extend_from_slice(body);
     out
@@ -14,11 +17,15 @@ pub fn request_bytes(request: &Request) -> Vec<u8> {
 /// Reads what [`request_bytes`] wrote.
 pub fn request(bytes: &[u8]) -> Option<Request> {
     let (first, headers, body) = parts(bytes)?;
-    let (method, path) = first.split_once(' ')?;
+    let (method, target) = first.split_once(' ')?;
+    let (path, query) = match target.split_once('?') {
+        Some((path, query)) => (path, Some(query.to_owned())),
+        None => (target, None),
+    };
     Some(Request {
         method: Method::parse(method),
         path: path.to_owned(),
-        query: None,
+        query,
         headers,
         body: Body::Whole(body.to_vec()),
     })

@@ -54,22 +54,27 @@ impl Script {
 
 fn drawn(rng: &mut Rng, name: u32, (calm, nodes): (bool, usize)) -> Event {
     let node = rng.below(nodes as u64) as usize;
-    match rng.below(if calm { 8 } else { 22 }) {
-        0..3 => {
+    match rng.below(if calm { 11 } else { 25 }) {
+        0..2 => {
+            let expires = 30 + rng.below(2400);
+            Event::OpenSession { name, expires, idle: rng.odds(500) }
+        }
+        2 if name > 0 => Event::EndSession { name: rng.below(u64::from(name)) as u32 },
+        3..6 => {
             let expires = 60 + rng.below(2) * 14_400 + rng.below(600);
             Event::Dispatch { name, expires, known: !rng.odds(150) }
         }
-        3..6 => Event::AskRotation,
-        6..8 => report(rng, node, name),
-        8..13 => Event::Crash { node, spot: spot(rng) },
-        13 => Event::SetClock { node, ahead: ahead(rng) },
-        14..16 => Event::FailWrites { node, count: 1 + rng.below(3) as u32 },
-        16 => Event::Stop { node },
-        17 if rng.odds(300) => Event::RestartPlane,
-        18 if rng.odds(300) => Event::Damage { node },
-        19 => report(rng, node, name),
-        20 => Event::Revoke { node },
-        21 => Event::PutToken { node, token: TOKENS[rng.below(4) as usize] },
+        6..9 => Event::AskRotation,
+        9..11 => report(rng, node, name),
+        11..16 => Event::Crash { node, spot: spot(rng) },
+        16 => Event::SetClock { node, ahead: ahead(rng) },
+        17..19 => Event::FailWrites { node, count: 1 + rng.below(3) as u32 },
+        19 => Event::Stop { node },
+        20 if rng.odds(300) => Event::RestartPlane,
+        21 if rng.odds(300) => Event::Damage { node },
+        22 => report(rng, node, name),
+        23 => Event::Revoke { node },
+        24 => Event::PutToken { node, token: TOKENS[rng.below(4) as usize] },
         _ => Event::AskRotation,
     }
 }
@@ -94,7 +99,7 @@ const fn ahead(rng: &mut Rng) -> i64 {
 }
 
 fn spot(rng: &mut Rng) -> Spot {
-    let route = Route::ALL[rng.below(8) as usize];
+    let route = Route::ALL[rng.below(Route::ALL.len() as u64) as usize];
     match rng.below(11) {
         0..4 => Spot::Behind(rng.below(12) as u32),
         4..6 => Spot::Write(ORDERS[rng.below(9) as usize], rng.below(4) as u32),

@@ -1,16 +1,25 @@
-//! What an agent has begun and is told of later: its runs.
+//! What an agent has begun and is told of later: its runs, and its sessions by `listeners.rs`.
 
 use std::time::Duration;
 
 use meshward_core::{
-    agent::{Act, Acted, Captured, Cause, Ending, Input, Run, RunId},
-    ids::ExecutionId,
+    agent::{Act, Acted, Bytes, Captured, Cause, Ending, Input, Run, RunId, Scan, Sight},
+    ids::{CallId, ExecutionId},
+    wire::{
+        http::{Body, Headers, Method, Request},
+        upload_url::UploadUrl,
+    },
 };
 
-use crate::{checks::Beginning, journal::Entry, node::Place, world::World};
+use crate::{checks::Beginning, journal::Entry, node::Place, settings, world::World};
 
 /// The output of a long run, which is more than a callback may carry.
 const LONG_OUTPUT: usize = 20_000;
+
+/// No machine of this world has a hooks directory.
+fn no_hooks() -> Scan {
+    Scan { sight: Sight::Absent, watched: Ok(()) }
+}
 
 impl World {
     /// Begins what an agent has ordered; the tunnel device takes a key at once.
@@ -20,11 +29,37 @@ impl World {
             Act::Cancel(RunId::Execution(execution)) => self.cancel(at, execution),
             // No program of this world asks for a run.
             Act::Run { id: RunId::Local(_), .. } | Act::Cancel(RunId::Local(_)) => {}
+            Act::Upload { call, url, bytes, timeout } => {
+                self.upload(at, (call, timeout), &url, bytes)
+            }
             Act::Install { key } => {
                 return Some(Input::Acted(Acted::Installed { key, outcome: Ok(()) }));
             }
+            Act::Scan => return Some(Input::Acted(Acted::Scanned(Box::new(no_hooks())))),
+            Act::Session(session, order) => return self.listen(at, session, order),
         }
         None
+    }
+
+    /// The bearer stays behind, and what the URL holds beyond host and path goes along.
+    fn upload(
+        &mut self,
+        at: usize,
+        (call, timeout): (CallId, Duration),
+        url: &UploadUrl,
+        bytes: Bytes,
+    ) {
+        let text = url.text().expose();
+        let target = text.split_once(settings::HOST).map_or("", |(_, target)| target);
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let request = Request {
+            method: Method::Put,
+            path: path.to_owned(),
+            query: Some(query.to_owned()),
+            headers: Headers::new().with("content-type", "application/octet-stream"),
+            body: Body::Whole(bytes.0),
+        };
+        self.send(at, call, (&request, timeout));
     }
 
     /// Most runs are short; some go on until their deadline ends them.

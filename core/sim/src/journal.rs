@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use meshward_core::{ids::ExecutionId, time::Mono};
+use meshward_core::{
+    ids::{ExecutionId, SessionId},
+    time::Mono,
+};
 
 use crate::{route::Route, script::Event};
 
@@ -56,6 +59,11 @@ pub enum Entry {
     Replied {
         node: usize,
         status: u16,
+    },
+    /// The listener of a session was opened.
+    Listens {
+        node: usize,
+        session: SessionId,
     },
     Began {
         node: usize,
@@ -149,6 +157,7 @@ impl Entry {
             | Self::Refused { .. }
             | Self::Kept { .. }
             | Self::Replied { .. }
+            | Self::Listens { .. }
             | Self::Began { .. }
             | Self::Ended { .. } => false,
         }

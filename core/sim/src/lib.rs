@@ -9,6 +9,7 @@ pub mod clock;
 pub mod codec;
 pub mod disk;
 pub mod journal;
+pub mod listeners;
 pub mod net;
 pub mod node;
 pub mod rng;

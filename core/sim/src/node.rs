@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use meshward_core::{
     agent::{Agent, OrderKind},
-    ids::{CallId, ExecutionId},
+    ids::{CallId, ExecutionId, SessionId},
     time::Mono,
 };
 
 use crate::{
     disk::Disk,
+    listeners::Listener,
     route::{Route, Said},
     script::{Spot, Token},
 };
@@ -35,6 +36,7 @@ pub struct Node {
     pub cancelled: BTreeSet<ExecutionId>,
     /// Runs that go on past their deadline and are ended by it.
     pub overdue: BTreeSet<ExecutionId>,
+    pub listeners: BTreeMap<SessionId, Listener>,
     pub crash: Option<Spot>,
     pub failing_writes: u32,
     pub token: Token,
@@ -112,7 +114,15 @@ impl Node {
     /// The next time at which this machine does something by itself.
     pub fn due(&self) -> Option<Mono> {
         let wakeup = self.agent.as_ref().and_then(Agent::wakeup);
-        [wakeup, self.runs.values().min().copied(), self.start_at].into_iter().flatten().min()
+        let listener = self.listeners.values().filter_map(Listener::due).min();
+        let run = self.runs.values().min().copied();
+        [wakeup, run, listener, self.start_at].into_iter().flatten().min()
+    }
+
+    /// A session whose listener has something to tell at this time.
+    pub fn told(&self, now: Mono) -> Option<SessionId> {
+        let due = |listener: &Listener| listener.due().is_some_and(|due| due <= now);
+        self.listeners.iter().find(|(_, listener)| due(listener)).map(|(id, _)| id.clone())
     }
 
     /// A run that is over at this time.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use meshward_core::{
-    ids::{CallId, CorrelationId, ExecutionId},
+    ids::{CallId, CorrelationId, ExecutionId, SessionId},
     plane::{self, Plane, default_snapshot::default_snapshot},
     wire::{
         grammar::Name,
@@ -57,6 +57,26 @@ impl World {
         self.configure();
     }
 
+    pub(crate) fn open_session(&mut self, name: u32, expires: u64, idle: bool) {
+        let expires_at = Timestamp::from(self.clock.now().wall.after(Duration::from_secs(expires)));
+        let idle = if idle { 60 } else { 0 };
+        self.sessions.insert(
+            name,
+            format!(
+                "{{\"session_id\":\"s-{name}\",\"jti\":\"s-{name}\",\"kind\":\"tcp\",\"target\":{{\"tcp\":\
+                 {{\"host\":\"db\",\"port\":5432}}}},\"expires_at\":\"{expires_at}\",\"idle_timeout_seconds\":{idle}}}"
+            ),
+        );
+        self.checks.listed(SessionId(format!("s-{name}")), expires_at);
+        self.configure();
+    }
+
+    pub(crate) fn end_session(&mut self, name: u32) -> bool {
+        let possible = self.sessions.remove(&name).is_some();
+        self.configure();
+        possible
+    }
+
     /// The desired state: what a node is given from the start, and a value that changes with each execution.
     fn configure(&mut self) {
         let mut given = default_snapshot().state.unwrap_or_default();
@@ -69,7 +89,12 @@ impl World {
         }
         let given = json::encode(&given);
         let given = String::from_utf8_lossy(&given);
-        let state = format!("{{\"state\":{given},\"executions\":[{}]}}", self.entries.join(","));
+        let sessions: Vec<&str> = self.sessions.values().map(String::as_str).collect();
+        let state = format!(
+            "{{\"state\":{given},\"executions\":[{}],\"sessions\":[{}]}}",
+            self.entries.join(","),
+            sessions.join(",")
+        );
         self.post("/test/configure-state", state);
     }
 

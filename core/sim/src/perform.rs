@@ -154,7 +154,12 @@ impl World {
         Jitter::drawn(self.rng.next() as u16)
     }
 
-    fn send(&mut self, at: usize, call: CallId, (request, timeout): (&Request, Duration)) {
+    pub(crate) fn send(
+        &mut self,
+        at: usize,
+        call: CallId,
+        (request, timeout): (&Request, Duration),
+    ) {
         let said = Said::read(request);
         let route = said.route();
         let fate = self.fate(route);

@@ -1,7 +1,8 @@
 //! What a request asks, read from its bytes without the types of either end; a callback's route is its status.
 
 use meshward_core::{
-    ids::ExecutionId,
+    agent::Carried,
+    ids::{ExecutionId, SessionId},
     wire::{
         http::{Body, Request},
         json::{self, Raw},
@@ -19,20 +20,29 @@ pub enum Route {
     Rotate,
     Ack,
     Started,
+    /// `started` once more, with the size of an output.
+    Declared,
     Terminal,
     Report,
+    SessionStarted,
+    SessionEnded,
+    Upload,
 }
 
 impl Route {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::Register,
         Self::Heartbeat,
         Self::Pull,
         Self::Rotate,
         Self::Ack,
         Self::Started,
+        Self::Declared,
         Self::Terminal,
         Self::Report,
+        Self::SessionStarted,
+        Self::SessionEnded,
+        Self::Upload,
     ];
 
     /// Whether it is called all the time.
@@ -43,8 +53,12 @@ impl Route {
             | Self::Rotate
             | Self::Ack
             | Self::Started
+            | Self::Declared
             | Self::Terminal
-            | Self::Report => false,
+            | Self::Report
+            | Self::SessionStarted
+            | Self::SessionEnded
+            | Self::Upload => false,
         }
     }
 }
@@ -55,6 +69,8 @@ pub enum Said {
     Callback {
         execution: ExecutionId,
         status: String,
+        /// It announces output.
+        declares: bool,
     },
     Heartbeat {
         client_now: Option<Timestamp>,
@@ -72,18 +88,38 @@ pub enum Said {
     Rotate {
         key: String,
     },
+    Upload {
+        execution: ExecutionId,
+    },
+    /// A row of a session.
+    Session {
+        session: SessionId,
+        has_ended: bool,
+        /// Zero on rows of a begin.
+        carried: Carried,
+    },
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Members {
     client_now: Option<Timestamp>,
+    declared_output_bytes: Option<i64>,
     new_public_key: String,
     nonce: String,
     public_key: String,
     /// A number in problems, a text in callbacks.
     status: Option<Raw>,
+    tcp: Row,
     value: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Row {
+    phase: String,
+    bytes_in: u64,
+    bytes_out: u64,
 }
 
 impl Said {
@@ -95,10 +131,22 @@ impl Said {
         if let Some((_, execution)) = request.path.rsplit_once("/executions/") {
             let status = members.status.map(|raw| raw.text().trim_matches('"').to_owned());
             let execution = ExecutionId(execution.to_owned());
-            return Self::Callback { execution, status: status.unwrap_or_default() };
+            let declares = members.declared_output_bytes.is_some();
+            return Self::Callback { execution, status: status.unwrap_or_default(), declares };
+        }
+        if let Some((_, session)) = request.path.rsplit_once("/sessions/") {
+            let Row { phase, bytes_in, bytes_out } = members.tcp;
+            return Self::Session {
+                session: SessionId(session.to_owned()),
+                has_ended: phase == "session_ended",
+                carried: Carried { bytes_in, bytes_out },
+            };
         }
         if let Some((_, key)) = request.path.rsplit_once("/state/reports/") {
             return Self::Report { key: key.to_owned(), value: members.value };
+        }
+        if let Some(execution) = request.path.strip_prefix("/exec-output/") {
+            return Self::Upload { execution: ExecutionId(execution.to_owned()) };
         }
         match request.path.as_str() {
             "/v1/register" => Self::Register { nonce: members.nonce, key: members.public_key },
@@ -112,6 +160,7 @@ impl Said {
 
     pub fn route(&self) -> Route {
         match self {
+            Self::Callback { declares: true, .. } => Route::Declared,
             Self::Callback { status, .. } => match status.as_str() {
                 "ack" => Route::Ack,
                 "started" => Route::Started,
@@ -122,6 +171,9 @@ impl Said {
             Self::Register { .. } => Route::Register,
             Self::Report { .. } => Route::Report,
             Self::Rotate { .. } => Route::Rotate,
+            Self::Session { has_ended: false, .. } => Route::SessionStarted,
+            Self::Session { has_ended: true, .. } => Route::SessionEnded,
+            Self::Upload { .. } => Route::Upload,
         }
     }
 }

@@ -34,6 +34,11 @@ pub enum Event {
     Revoke { node: usize },
     /// The node's wall clock is set so many seconds ahead.
     SetClock { node: usize, ahead: i64 },
+    /// The operator puts a session on the desired state; it expires after so many seconds, and has an idle window of a
+    /// minute or none.
+    OpenSession { name: u32, expires: u64, idle: bool },
+    /// The operator takes a session off the desired state.
+    EndSession { name: u32 },
     /// The process is told to stop; it is started again later.
     Stop { node: usize },
     /// The calls of a route reach the control plane again.

@@ -3,16 +3,25 @@
 use std::time::Duration;
 
 use meshward_core::{
-    agent::{ActionSettings, Purpose, Settings},
+    agent::{ActionSettings, Purpose, SessionSettings, Settings},
     plane,
-    wire::grammar::{Checksum, base64_text},
+    wire::{
+        grammar::{Checksum, base64_text},
+        upload_url::Origin,
+    },
 };
 
 /// How many executions run at once.
 pub(crate) const MAX_CONCURRENT: usize = 3;
 
+/// How many sessions are open at once.
+pub(crate) const MAX_SESSIONS: usize = 2;
+
 /// The one action that the agent has.
 pub(crate) const ACTION: &str = "probe";
+
+/// Where the control plane is reached.
+pub(crate) const HOST: &str = "plane.example";
 
 /// The agent's.
 pub(crate) fn agent() -> Settings {
@@ -34,6 +43,14 @@ pub(crate) fn agent() -> Settings {
             max_action_timeout: Duration::from_secs(600),
             max_output_bytes: 1 << 20,
             builtins: vec![ACTION.to_owned()],
+            hooks: true,
+            origin: Origin { is_encrypted: false, host: HOST.to_owned() },
+        },
+        sessions: SessionSettings {
+            enabled: true,
+            max_sessions: MAX_SESSIONS,
+            default_timeout: Duration::from_secs(1800),
+            listen_address: None,
         },
     }
 }

@@ -55,6 +55,8 @@ pub struct World {
     /// The operator's flag for a new key is set.
     pub(crate) asking: bool,
     pub(crate) entries: Vec<String>,
+    /// The sessions on the desired state, by their names.
+    pub(crate) sessions: BTreeMap<u32, String>,
     next_event: usize,
     pub checks: Checks,
     pub journal: Journal,
@@ -67,6 +69,7 @@ pub struct Summary {
     pub steps: u64,
     pub crashes: u64,
     pub runs: u64,
+    pub sessions: u64,
     pub rotations: u64,
     pub registrations: u64,
     pub reports: u64,
@@ -96,6 +99,7 @@ impl World {
             last_asked: CallId::default(),
             asking: false,
             entries: Vec::new(),
+            sessions: BTreeMap::new(),
             next_event: 0,
             checks: Checks::of(script.nodes),
             journal: Journal::default(),
@@ -219,6 +223,8 @@ impl World {
             self.start(at);
         } else if let Some(execution) = self.nodes[at].finished(now) {
             self.finish(at, execution);
+        } else if let Some(session) = self.nodes[at].told(now) {
+            self.listener_tells(at, session);
         } else {
             self.feed(at, Input::Ticked);
             self.checks.ticked(self.nodes[at].agent.as_ref().and_then(Agent::wakeup), now);
@@ -244,6 +250,11 @@ impl World {
                 self.dispatch(name, expires, known);
                 true
             }
+            Event::OpenSession { name, expires, idle } => {
+                self.open_session(name, expires, idle);
+                true
+            }
+            Event::EndSession { name } => self.end_session(name),
             Event::FailWrites { node, count } => {
                 std::mem::replace(&mut self.nodes[node].failing_writes, count) == 0
             }

@@ -2,11 +2,12 @@
 
 use super::Agent;
 use crate::{
-    ids::{CallId, ExecutionId},
+    ids::{CallId, ExecutionId, SessionId},
     time::Mono,
     wire::{
         execution::Status,
         grammar::{PublicKey, ReportKey},
+        session,
     },
 };
 
@@ -20,6 +21,8 @@ pub(super) enum Question {
     Heartbeat,
     Pull,
     Register,
+    /// Whether the output of this run was taken.
+    Upload(ExecutionId),
     Report {
         key: ReportKey,
         generation: u64,
@@ -28,6 +31,11 @@ pub(super) enum Question {
     Rotate(PublicKey),
     /// Of the program that waits for it.
     Secret(CallId),
+    /// A row of it.
+    Session {
+        session: SessionId,
+        phase: session::Phase,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +63,9 @@ impl Agent {
             self.rotation.wakeup(),
             self.device.wakeup(),
             self.dispatch.wakeup(),
+            self.hooks.wakeup(),
             self.secrets.wakeup(),
+            self.sessions.wakeup(),
             self.sync.wakeup(),
         ];
         machines.into_iter().chain([drained]).flatten().min()

@@ -23,6 +23,7 @@ pub mod reports;
 pub mod rotation;
 mod scrub;
 pub mod secrets;
+pub mod sessions;
 pub mod standing;
 pub mod sync;
 pub mod verdict;
@@ -37,10 +38,12 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 pub use facts::{
-    Act, Acted, ActionSettings, Answer, Caller, Captured, Cause, Change, Content, Door, Effect,
-    Ending, Exit, Failure, Finding, Folder, FoundContent, FoundFile, Gathered, Input, Lost, Memory,
-    Order, OrderKind, Peer, Program, Purpose, Run, RunId, Settings, StagedFile, StateFile, Stored,
-    Stream, TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
+    Act, Acted, ActionSettings, Answer, Bytes, Caller, Captured, Carried, Cause, Change, Content,
+    Door, Effect, Ending, Exit, Failure, FileKind, Finding, Folder, Forward, FoundContent,
+    FoundFile, FoundHook, FoundProgram, FoundSidecar, Gathered, Held, Input, Lost, Memory, Order,
+    OrderKind, Peer, Program, Purpose, Run, RunId, Scan, SessionFact, SessionOrder,
+    SessionSettings, Settings, Sight, StagedFile, StateFile, Stored, Stream, TcpSettings,
+    TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
 };
 pub use notice::{Level, Notice};
 
@@ -64,6 +67,7 @@ use register::Registration;
 use reports::Reports;
 use rotation::Rotation;
 use secrets::Secrets;
+use sessions::Sessions;
 use standing::Standing;
 use sync::Sync;
 use turn::Turn;
@@ -91,6 +95,7 @@ pub struct Agent {
     hooks: Hooks,
     local_runs: LocalRuns,
     secrets: Secrets,
+    sessions: Sessions,
     network: Network,
     view: View,
     archive: Archive,

@@ -9,7 +9,7 @@ use super::{notice::Notice, verdict::Fetched};
 use crate::{
     step::Step,
     time::{Mono, Now},
-    wire::snapshot::Pulled,
+    wire::pulled::Pulled,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

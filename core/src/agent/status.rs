@@ -14,6 +14,7 @@ impl Agent {
     pub fn status(&self, now: Now) -> Status {
         let age = |since: Option<Mono>| since.map(|since| now.mono.since(since).as_secs());
         let (executions_active, executions_waiting) = self.dispatch.depths();
+        let (sessions_open, sessions_unsupported) = self.sessions.counts();
         let file = self.identity.as_ref().map(|identity| &identity.file);
         Status {
             ready: self.readiness().is_ready(),
@@ -29,6 +30,8 @@ impl Agent {
                 local_runs: self.local_runs.running() as u64,
                 reports_unsynced: self.reports.unsynced().len() as u64,
                 reports_writing: self.reports.writing() as u64,
+                sessions_open: sessions_open as u64,
+                sessions_unsupported: sessions_unsupported as u64,
             },
         }
     }

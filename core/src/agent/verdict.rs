@@ -4,6 +4,7 @@
 //! rotation"; `decisions.md` section 8 (Success, Registration answers outside the table).
 
 pub mod secret;
+pub mod session;
 
 use alloc::{format, string::String};
 use core::time::Duration;
@@ -20,11 +21,12 @@ use crate::{
         identity::Unusable,
         json,
         problem::{self, Code},
+        pulled::{self, Pulled},
         register::RegisterResponse,
         report::ReportResponse,
         retry_after,
         rotation::Receipt,
-        snapshot::{self, Pulled, Snapshot},
+        snapshot::{self, Snapshot},
     },
 };
 
@@ -64,6 +66,8 @@ pub enum Rotated {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Called {
     Accepted,
+    /// Accepted, with the URL under which the announced output may be brought.
+    Invited(Secret<String>),
     /// One of the codes that end the execution for this node.
     Refused(String),
     /// 400 or 413: the control plane will not take this report.
@@ -166,6 +170,9 @@ pub fn callback(answer: Answer) -> Called {
     };
     if response.is_success() {
         return match decode::<CallbackResponse>(&response) {
+            Some(CallbackResponse { output_upload_url: Some(url), .. }) => {
+                Called::Invited(Secret::new(url))
+            }
             Some(_) => Called::Accepted,
             None => Called::Failed("the answer is not JSON of a callback".into()),
         };
@@ -183,6 +190,15 @@ pub fn callback(answer: Answer) -> Called {
         ) => Called::Refused(told(&response)),
         (400 | 413, _) => Called::Unacceptable { inline_too_large, reason: told(&response) },
         _ => Called::Failed(told(&response)),
+    }
+}
+
+/// Reads the answer to an upload; of a refusal the status alone is told, since its text may repeat the URL.
+pub fn upload(answer: &Answer) -> Result<(), String> {
+    match answer {
+        Answer::Responded(response) if response.is_success() => Ok(()),
+        Answer::Responded(response) => Err(format!("it was answered {}", response.status)),
+        Answer::Failed(lost) => Err(format!("{lost}")),
     }
 }
 
@@ -225,14 +241,18 @@ fn undelivered(answer: &Answer) -> Delivery {
     }
 }
 
-/// Reads the answer to a heartbeat or a pull.
+/// Reads the answer to a heartbeat.
 pub fn fetch<T: for<'t> Deserialize<'t>>(answer: &Answer) -> Fetched<T> {
+    fetched(answer, |body| json::decode_tolerant(body))
+}
+
+fn fetched<T>(answer: &Answer, read: impl Fn(&[u8]) -> Result<T, json::Fault>) -> Fetched<T> {
     let response = match answer {
         Answer::Failed(failure) => return Fetched::Failed(format!("{failure}")),
         Answer::Responded(response) => response,
     };
     if response.is_success() {
-        return match json::decode_tolerant(&response.body) {
+        return match read(&response.body) {
             Ok(value) => Fetched::Got(value),
             Err(fault) => Fetched::Failed(format!("the answer is unusable: {fault}")),
         };
@@ -250,16 +270,13 @@ pub fn pull(answer: &Answer) -> Fetched<Pulled> {
         Answer::Responded(response) => response.body.as_slice(),
         Answer::Failed(_) => &[],
     };
-    match fetch(answer) {
-        Fetched::Got(snapshot) if snapshot == Snapshot::default() && !snapshot::is_one(body) => {
+    match fetched(answer, pulled::read) {
+        Fetched::Got(pulled)
+            if pulled.snapshot == Snapshot::default() && !snapshot::is_one(body) =>
+        {
             Fetched::Failed("the answer is unusable: it is no state snapshot".into())
         }
-        Fetched::Got(snapshot) => {
-            Fetched::Got(Pulled { snapshot, policy: snapshot::policy_text(body) })
-        }
-        Fetched::Unauthorized(reason) => Fetched::Unauthorized(reason),
-        Fetched::ClockSkew(reason) => Fetched::ClockSkew(reason),
-        Fetched::Failed(reason) => Fetched::Failed(reason),
+        other => other,
     }
 }
 

@@ -77,7 +77,7 @@ pub enum Refusal {
 }
 
 /// How far an execution has come; `None` is never seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Progress(pub Option<Status>);
 
 /// Reads a callback out of a request body and checks its output, before the status machine is asked.

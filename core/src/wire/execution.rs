@@ -19,7 +19,7 @@ pub const INLINE_OUTPUT_MAX: usize = 16_384;
 pub const DECLARED_OUTPUT_MAX: u64 = 1 << 30;
 
 /// An item of the snapshot's `executions`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Hash)]
 #[serde(default)]
 pub struct Execution {
     pub execution_id: Name,
@@ -37,7 +37,7 @@ pub struct Execution {
 }
 
 /// What a node may report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Hash)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     Ack,
@@ -70,7 +70,7 @@ impl Status {
 }
 
 /// A report of a node on one execution.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Hash)]
 pub struct Callback {
     pub status: Status,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ impl Callback {
 }
 
 /// The output of a run: inline, or by reference to uploaded bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Hash)]
 #[serde(default)]
 pub struct Output {
     /// Standard base64.

@@ -122,8 +122,38 @@ pub struct PeerRow {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Actions {
     pub builtin_actions: Vec<ActionInfo>,
-    /// The discovered scripts, as they are told one by one.
-    pub hooks: Vec<Raw>,
+    /// By their names.
+    pub hooks: Vec<HookInfo>,
+}
+
+/// A hook that was discovered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookInfo {
+    pub name: String,
+    pub description: String,
+    /// Where it comes from: `local`.
+    pub source: String,
+    /// Of what stands in its file now, in hex.
+    pub checksum: String,
+    pub parameters: Vec<ActionParameter>,
+    /// As its sidecar says; empty where it does not.
+    pub timeout: String,
+    /// As its sidecar says; empty where it does not.
+    pub sandbox: String,
+    /// Why it does not run at present.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// `POST /v1/hooks/reload`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reloaded {
+    /// `reloaded`.
+    pub status: String,
+    pub hooks: Vec<HookInfo>,
+    /// What is wrong in the hooks directory, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// An action that this node can run.
@@ -193,4 +223,7 @@ pub struct Queues {
     pub reports_unsynced: u64,
     /// What is on its way to the disk.
     pub reports_writing: u64,
+    pub sessions_open: u64,
+    /// Those listed of a kind that this agent does not serve.
+    pub sessions_unsupported: u64,
 }

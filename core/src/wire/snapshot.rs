@@ -32,13 +32,6 @@ pub struct Snapshot {
     pub sessions: Option<Vec<Session>>,
 }
 
-/// A snapshot with its policy as it came, whatever members that has.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pulled {
-    pub snapshot: Snapshot,
-    pub policy: Option<Raw>,
-}
-
 /// Whether an object is a snapshot at all: it names one of the two lists that are never null.
 pub fn is_one(bytes: &[u8]) -> bool {
     json::decode_tolerant::<Texts>(bytes)

@@ -215,7 +215,7 @@ impl<'t> Deserialize<'t> for Timestamp {
 }
 
 /// A timestamp that is passed on in the spelling it came in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Spelled {
     pub at: Timestamp,
     text: String,

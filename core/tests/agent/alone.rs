@@ -18,8 +18,8 @@ use meshward_core::{
     step::Step,
     time::{Mono, Now},
     wire::{
-        execution::Status, heartbeat::HeartbeatResponse, identity::Unusable, json,
-        snapshot::Pulled, timestamp::Timestamp,
+        execution::Status, heartbeat::HeartbeatResponse, identity::Unusable, json, pulled::Pulled,
+        timestamp::Timestamp,
     },
 };
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ use crate::{
         seconds, start, token_in_file,
     },
     device,
-    floor::NODE,
+    floor::{NODE, invited},
     floor::{failed, refused, unacceptable},
     rotation, support,
 };
@@ -144,6 +144,7 @@ fn dispatches() -> impl Strategy<Value = execution::Input> {
         prop::collection::vec((id(), status).prop_map(|(id, status)| entry(id, status)), 0..4);
     let verdict = prop::sample::select(vec![
         meshward_core::agent::verdict::Called::Accepted,
+        invited("one"),
         refused(),
         failed(),
         failed(),
@@ -156,13 +157,22 @@ fn dispatches() -> impl Strategy<Value = execution::Input> {
         4 => (entries, 0_u64..100).prop_map(|(entries, at)| execution::Input::Pulled {
             asked: Mono::from_origin(Duration::from_secs(at)),
             entries,
+            unread: [execution_id("b")].into(),
         }),
         12 => answer.prop_map(|(id, status, verdict)| {
             execution::Input::Answered { execution: execution_id(id), status, verdict }
         }),
-        3 => (id(), cause).prop_map(|(id, cause)| execution::Input::Finished {
+        2 => (id(), any::<bool>()).prop_map(|(id, taken)| execution::Input::Uploaded {
             execution: execution_id(id),
-            ending: Ending { cause, stdout: Captured::default(), stderr: Captured::default() },
+            outcome: if taken { Ok(()) } else { Err("down".into()) },
+        }),
+        3 => (id(), cause, any::<bool>()).prop_map(|(id, cause, long)| execution::Input::Finished {
+            execution: execution_id(id),
+            ending: Ending {
+                cause,
+                stdout: Captured { bytes: vec![b'x'; if long { 20_000 } else { 0 }], cut: false },
+                stderr: Captured::default(),
+            },
         }),
         3 => Just(execution::Input::Ticked),
         1 => Just(execution::Input::Draining),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use meshward_core::{
     agent::{
-        ActionSettings, Agent, Answer, Effect, Gathered, Input, Memory, Order, Purpose, Settings,
-        StagedFile, TokenFile, TokenSources,
+        ActionSettings, Agent, Answer, Effect, Gathered, Input, Memory, Order, Purpose,
+        SessionSettings, Settings, StagedFile, TokenFile, TokenSources,
     },
     backoff::Jitter,
     ids::{CallId, ExecutionId},
@@ -17,6 +17,7 @@ use meshward_core::{
         http::{Request, Response},
         identity::{Files, Found, KeyFile, TokenDigest},
         timestamp::{Spelled, Timestamp},
+        upload_url::Origin,
     },
 };
 
@@ -59,6 +60,17 @@ pub(crate) fn actions() -> ActionSettings {
         max_action_timeout: seconds(600),
         max_output_bytes: 1 << 20,
         builtins: vec!["diagnostics.collect".into()],
+        hooks: false,
+        origin: Origin { is_encrypted: false, host: "plane.example".into() },
+    }
+}
+
+pub(crate) const fn sessions() -> SessionSettings {
+    SessionSettings {
+        enabled: true,
+        max_sessions: 2,
+        default_timeout: seconds(1800),
+        listen_address: None,
     }
 }
 
@@ -76,6 +88,7 @@ pub(crate) fn settings() -> Settings {
         binary_checksum: Checksum::from_bytes([7; 32]),
         binary_version: "1.2.3".into(),
         actions: actions(),
+        sessions: sessions(),
     }
 }
 

@@ -1,6 +1,9 @@
 //! The dispatch against a control plane of its own: whatever is pulled, lost, refused or late, no id runs twice.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use meshward_core::{
     agent::{
@@ -15,8 +18,8 @@ use meshward_core::{
 use proptest::prelude::*;
 
 use crate::{
-    bench::entry,
-    floor::{Floor, failed, refused, unacceptable},
+    bench::{entry, execution_id},
+    floor::{Floor, failed, invited, refused, unacceptable},
     support,
 };
 
@@ -41,7 +44,10 @@ enum Event {
         without: Option<usize>,
     },
     Answered(usize, Fate),
-    Finished(usize, i32),
+    /// A run ends, some with more output than goes inline.
+    Finished(usize, i32, bool),
+    /// An upload ends, taken or not.
+    Uploaded(usize, bool),
     Passed(u64),
     Ticked,
     Draining,
@@ -63,7 +69,9 @@ fn event(fate: impl Strategy<Value = Fate> + 'static, stale: bool) -> impl Strat
         4 => (prop::bool::weighted(if stale { 0.7 } else { 1.0 }), without)
             .prop_map(|(fresh, without)| Event::Pulled { fresh, without }),
         8 => (0_usize..4, fate).prop_map(|(call, fate)| Event::Answered(call, fate)),
-        3 => (0_usize..3, 0..2).prop_map(|(run, code)| Event::Finished(run, code)),
+        3 => (0_usize..3, 0..2, any::<bool>())
+            .prop_map(|(run, code, long)| Event::Finished(run, code, long)),
+        2 => (0_usize..3, any::<bool>()).prop_map(|(run, taken)| Event::Uploaded(run, taken)),
         2 => (0_u64..7_000).prop_map(Event::Passed),
         2 => Just(Event::Ticked),
     ]
@@ -76,7 +84,9 @@ struct World {
     snapshot: Vec<Execution>,
     /// When that was asked for.
     asked: Mono,
-    calls: Vec<(String, Status)>,
+    /// Each with whether it announces output.
+    calls: Vec<(String, Status, bool)>,
+    uploads: Vec<String>,
     running: Vec<String>,
     ran: Vec<String>,
     /// The callback each id had accepted last, as the agent knows.
@@ -94,6 +104,7 @@ impl World {
             snapshot: Vec::new(),
             asked: Mono::default(),
             calls: Vec::new(),
+            uploads: Vec::new(),
             running: Vec::new(),
             ran: Vec::new(),
             accepted: BTreeMap::new(),
@@ -114,7 +125,8 @@ impl World {
             Event::Snapshot => self.ask(),
             Event::Pulled { fresh, without } => self.pulled(fresh, without),
             Event::Answered(call, fate) => self.answered(call, fate),
-            Event::Finished(run, code) => self.finished(run, code),
+            Event::Finished(run, code, long) => self.finished(run, code, long),
+            Event::Uploaded(run, taken) => self.uploaded(run, taken),
             Event::Passed(millis) => self.floor.pass(Duration::from_millis(millis)),
             Event::Ticked => self.give(Input::Ticked),
             Event::Draining => self.drain(),
@@ -134,7 +146,7 @@ impl World {
         if let Some(at) = without.filter(|at| *at < entries.len()) {
             entries.remove(at);
         }
-        self.give(Input::Pulled { asked: self.asked, entries });
+        self.give(Input::Pulled { asked: self.asked, entries, unread: BTreeSet::new() });
     }
 
     fn answered(&mut self, call: usize, fate: Fate) {
@@ -142,17 +154,17 @@ impl World {
         if self.calls.is_empty() {
             return;
         }
-        let (id, status) = self.calls.remove(call % self.calls.len());
+        let (id, status, declares) = self.calls.remove(call % self.calls.len());
         let verdict = match fate {
-            Fate::Arrived => self.judge(&id, status),
+            Fate::Arrived => self.judge(&id, status, declares),
             Fate::AnswerLost => {
-                self.judge(&id, status);
+                self.judge(&id, status, declares);
                 failed()
             }
             Fate::Lost => failed(),
             Fate::Unacceptable => unacceptable(false),
         };
-        if verdict == Called::Accepted {
+        if verdict == Called::Accepted || declares {
             self.accepted.insert(id.clone(), status);
         }
         let effects = self.floor.answer(&id, status, verdict);
@@ -160,23 +172,34 @@ impl World {
     }
 
     /// The control plane's own table decides.
-    fn judge(&mut self, id: &str, status: Status) -> Called {
+    fn judge(&mut self, id: &str, status: Status, declares: bool) -> Called {
         let progress = self.plane.get_mut(id).expect("a callback names a known id");
-        let step =
-            progress.step(Now::default(), plane::Input::Reported { status, declares: false });
+        let declares = declares && status == Status::Started;
+        let step = progress.step(Now::default(), plane::Input::Reported { status, declares });
         *progress = step.state;
-        if matches!(step.effects.as_slice(), [plane::Effect::Accept(_)]) {
-            return Called::Accepted;
+        match step.effects.as_slice() {
+            [plane::Effect::Accept(_)] => return Called::Accepted,
+            [plane::Effect::AcceptAndMint(_)] => return invited(id),
+            _ => {}
         }
         self.refused.push(status);
         refused()
     }
 
-    fn finished(&mut self, run: usize, code: i32) {
+    fn finished(&mut self, run: usize, code: i32, long: bool) {
         if !self.running.is_empty() {
             let id = self.running.remove(run % self.running.len());
-            let effects = self.floor.finish(&id, Cause::Exited(code));
+            let output = if long { "x".repeat(20_000) } else { String::new() };
+            let effects = self.floor.finish_with(&id, Cause::Exited(code), &output);
             self.perform(effects);
+        }
+    }
+
+    fn uploaded(&mut self, run: usize, taken: bool) {
+        if !self.uploads.is_empty() {
+            let id = self.uploads.remove(run % self.uploads.len());
+            let outcome = if taken { Ok(()) } else { Err("down".into()) };
+            self.give(Input::Uploaded { execution: execution_id(&id), outcome });
         }
     }
 
@@ -194,8 +217,10 @@ impl World {
         for effect in effects {
             match effect {
                 Effect::Post { execution, callback, .. } => {
-                    self.posted(execution.0, callback.status)
+                    let declares = callback.declared_output_bytes.is_some();
+                    self.posted(execution.0, callback.status, declares);
                 }
+                Effect::Upload { execution, .. } => self.uploads.push(execution.0),
                 Effect::Run { execution, .. } => self.started(execution.0),
                 Effect::Cancel(execution) => {
                     assert!(self.running.contains(&execution.0), "only what runs is cancelled");
@@ -207,12 +232,12 @@ impl World {
         assert!(active <= self.floor.settings.max_concurrent, "{active} at once");
     }
 
-    fn posted(&mut self, id: String, status: Status) {
+    fn posted(&mut self, id: String, status: Status, declares: bool) {
         assert!(
-            !self.calls.iter().any(|(known, _)| *known == id),
+            !self.calls.iter().any(|(known, ..)| *known == id),
             "one callback of {id} at a time"
         );
-        self.calls.push((id, status));
+        self.calls.push((id, status, declares));
     }
 
     fn started(&mut self, id: String) {
@@ -267,7 +292,8 @@ proptest! {
             world.happen(Event::Pulled { fresh: true, without: None });
             world.happen(Event::Passed(1_000));
             world.happen(Event::Ticked);
-            world.happen(Event::Finished(0, 0));
+            world.happen(Event::Finished(0, 0, true));
+            world.happen(Event::Uploaded(0, true));
             world.happen(Event::Answered(0, Fate::Arrived));
         }
         prop_assert!(world.calls.is_empty() && world.running.is_empty());

@@ -1,12 +1,15 @@
 //! Executions: the claim and its deadline, refusals, the walk, retries of the terminal report, lost runs, the drain.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use Status::{Ack, Cancelled, Failed, Started, Succeeded};
 use meshward_core::{
     agent::{
         Cause, Program,
-        execution::{BAD_PARAMETERS, Effect, Input, LAPSED, LOST, SETTLED_MAX},
+        execution::{
+            BAD_PARAMETERS, Effect, Input, LAPSED, LISTED_MAX, LOST, NO_EXIT_CODE, SETTLED_MAX,
+            STOP_BUDGET, UNREPORTED_MAX,
+        },
         verdict::{self, Called},
     },
     wire::{
@@ -104,7 +107,14 @@ fn a_pull_that_was_sent_before_a_claim_was_lost_is_passed_over_and_the_next_one_
     floor.pass(Duration::from_millis(1));
     floor.answer("one", Started, failed());
     floor.pass(Duration::from_millis(1));
-    assert_eq!(floor.give(Input::Pulled { asked, entries: vec![entry("one", "ack")] }), []);
+    assert_eq!(
+        floor.give(Input::Pulled {
+            asked,
+            entries: vec![entry("one", "ack")],
+            unread: BTreeSet::new()
+        }),
+        []
+    );
     let effects = floor.pulled(&[entry("one", "started")]);
     assert_eq!(posted(&effects)[0].1.error.as_deref(), Some(LOST));
 }
@@ -349,7 +359,8 @@ fn a_drain_cancels_what_runs_and_reports_it_cancelled() {
     assert_eq!(floor.give(Input::Draining), [Effect::Cancel(execution_id("one"))]);
     assert!(!floor.dispatch.is_idle());
     let effects = floor.finish("one", Cause::Cancelled);
-    assert_eq!(posted(&effects)[0].1, Callback::of(Cancelled));
+    let expected = Callback { exit_code: Some(NO_EXIT_CODE), ..Callback::of(Cancelled) };
+    assert_eq!(posted(&effects)[0].1, expected);
     floor.answer("one", Cancelled, Called::Accepted);
     assert!(floor.dispatch.is_idle());
 }
@@ -385,10 +396,80 @@ fn a_full_house_has_room_again_once_a_report_is_taken() {
 }
 
 #[test]
-fn the_settled_are_bounded_and_the_oldest_is_forgotten_first() {
+fn the_settled_that_are_listed_are_never_forgotten_and_of_the_others_the_oldest_go_first() {
     let mut floor = Floor::new();
     let odd = |number: usize| entry(&number.to_string(), "odd");
-    floor.pulled(&(0..=SETTLED_MAX).map(odd).collect::<Vec<_>>());
-    assert_eq!(floor.pulled(&[odd(1)]), [], "still known");
-    assert_eq!(floor.pulled(&[odd(0)]).len(), 1, "forgotten, so told again");
+    floor.pulled(&(0..SETTLED_MAX).map(odd).collect::<Vec<_>>());
+    let second: Vec<_> = (0..8).chain(SETTLED_MAX..SETTLED_MAX + 64).map(odd).collect();
+    assert_eq!(floor.pulled(&second).len(), 64, "what is known is passed over");
+    assert_eq!(floor.pulled(&second), [], "and again");
+    assert_eq!(floor.pulled(&[odd(7), odd(SETTLED_MAX)]), [], "what was listed last is known");
+    assert_eq!(floor.pulled(&[odd(8)]).len(), 1, "the oldest that was not is told again");
+}
+
+#[test]
+fn no_more_entries_of_a_pull_are_looked_at_than_a_limit_says() {
+    let mut floor = Floor::new();
+    let odd = |number: usize| entry(&number.to_string(), "odd");
+    let effects = floor.pulled(&(0..LISTED_MAX + 2).map(odd).collect::<Vec<_>>());
+    assert_eq!(effects.len(), LISTED_MAX + 1, "a line each, and one for the two that are left");
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_keeps_the_outcome_of_its_execution() {
+    let mut floor = unreported();
+    let unread = BTreeSet::from([execution_id("one")]);
+    floor.give(Input::Pulled { asked: floor.now.mono, entries: Vec::new(), unread });
+    assert_eq!(statuses(&floor.pulled(&[entry("one", "started")])), [Succeeded]);
+}
+
+#[test]
+fn of_the_outcomes_that_are_kept_the_first_gives_way_when_there_are_too_many() {
+    let mut floor = Floor::new();
+    let ids: Vec<_> = (0..=UNREPORTED_MAX).map(|number| format!("{number:04}")).collect();
+    let unread: BTreeSet<_> = ids.iter().map(|id| execution_id(id)).collect();
+    for id in &ids {
+        let expires_at = Some(expires(floor.now.after(seconds(60)).wall));
+        let entries = vec![Execution { expires_at, ..entry(id, "ack") }];
+        let (asked, unread) = (floor.now.mono, unread.clone());
+        floor.give(Input::Pulled { asked, entries, unread });
+        floor.answer(id, Started, Called::Accepted);
+        floor.finish(id, Cause::Exited(0));
+        for _ in 0..2 {
+            floor.answer(id, Succeeded, failed());
+            floor.wake();
+        }
+        floor.answer(id, Succeeded, failed());
+    }
+    assert_eq!(floor.pulled(&[entry(&ids[0], "started")]), [], "the first one is settled");
+    let mut floor = unreported();
+    assert_eq!(statuses(&floor.pulled(&[entry("one", "started")])), [Succeeded], "one is kept");
+}
+
+#[test]
+fn a_stop_gives_what_is_being_reported_five_seconds() {
+    let mut floor = Floor::new();
+    floor.run("one");
+    floor.finish("one", Cause::Exited(0));
+    assert_eq!(floor.give(Input::Draining), []);
+    let (wait, effects) = floor.wake();
+    assert_eq!((wait, statuses(&effects)), (STOP_BUDGET, vec![]));
+    assert!(floor.dispatch.is_idle(), "it is given up");
+    assert_eq!(floor.answer("one", Succeeded, Called::Accepted), [], "a late answer moves nothing");
+}
+
+#[test]
+fn at_a_stop_a_report_that_fails_is_tried_again_within_its_five_seconds_and_not_kept() {
+    let mut floor = Floor::new();
+    floor.run("one");
+    floor.give(Input::Draining);
+    let effects = floor.finish("one", Cause::Cancelled);
+    assert_eq!(posted(&effects)[0].2, Some(STOP_BUDGET));
+    for wait in [Duration::from_millis(500), seconds(1)] {
+        floor.answer("one", Cancelled, failed());
+        let (waited, effects) = floor.wake();
+        assert_eq!((waited, statuses(&effects)), (wait, vec![Cancelled]));
+    }
+    floor.answer("one", Cancelled, failed());
+    assert!(floor.dispatch.is_idle());
 }

@@ -1,6 +1,6 @@
 //! A dispatch with its clock and settings, for the tests of executions.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use meshward_core::{
     agent::{
@@ -9,6 +9,7 @@ use meshward_core::{
         hooks::Hooks,
         verdict::Called,
     },
+    secret::Secret,
     step::Step,
     time::Now,
     wire::execution::{Callback, Execution, Status},
@@ -45,7 +46,11 @@ impl Floor {
     }
 
     pub(crate) fn pulled(&mut self, entries: &[Execution]) -> Vec<Effect> {
-        self.give(Input::Pulled { asked: self.now.mono, entries: entries.into() })
+        self.give(Input::Pulled {
+            asked: self.now.mono,
+            entries: entries.into(),
+            unread: BTreeSet::new(),
+        })
     }
 
     pub(crate) fn answer(&mut self, id: &str, status: Status, verdict: Called) -> Vec<Effect> {
@@ -93,6 +98,13 @@ pub(crate) fn refused() -> Called {
     Called::Refused("no".into())
 }
 
+/// An upload URL for the output of an execution, on another host than the control plane's.
+pub(crate) const STORE: &str = "https://store.example";
+
+pub(crate) fn invited(id: &str) -> Called {
+    Called::Invited(Secret::new(format!("{STORE}/exec-output/{id}?token=canary")))
+}
+
 pub(crate) fn failed() -> Called {
     Called::Failed("down".into())
 }
@@ -109,7 +121,9 @@ pub(crate) fn posted(effects: &[Effect]) -> Vec<(String, Callback, Option<Durati
             Effect::Post { execution, callback, timeout } => {
                 Some((execution.0.clone(), callback.clone(), *timeout))
             }
-            Effect::Run { .. } | Effect::Cancel(_) | Effect::Tell(_) => None,
+            Effect::Run { .. } | Effect::Upload { .. } | Effect::Cancel(_) | Effect::Tell(_) => {
+                None
+            }
         })
         .collect()
 }
@@ -124,7 +138,9 @@ pub(crate) fn runs(effects: &[Effect]) -> Vec<(String, Run)> {
         .iter()
         .filter_map(|effect| match effect {
             Effect::Run { execution, run } => Some((execution.0.clone(), run.clone())),
-            Effect::Post { .. } | Effect::Cancel(_) | Effect::Tell(_) => None,
+            Effect::Post { .. } | Effect::Upload { .. } | Effect::Cancel(_) | Effect::Tell(_) => {
+                None
+            }
         })
         .collect()
 }

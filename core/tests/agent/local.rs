@@ -2,6 +2,7 @@
 
 use meshward_core::{
     agent::{
+        hooks::Hooks,
         local::{
             Ask, Miss, REPORT_BODY_MAX, RUN_BODY_MAX, Read, Shelf, health, look_up, missed, route,
         },
@@ -60,6 +61,7 @@ fn read(method: Method, path: &str) -> Response {
         view: &view,
         network: &network(),
         secrets: &Secrets::default(),
+        hooks: &Hooks::default(),
         builtins: &actions().builtins,
         reports: &Reports::default(),
         readiness: Readiness::Ready,
@@ -135,6 +137,7 @@ fn nothing_pulled_is_no_peer_and_an_empty_policy() {
         network: &nothing,
         reports: &Reports::default(),
         secrets: &Secrets::default(),
+        hooks: &Hooks::default(),
         builtins: &[],
         readiness: Readiness::RegistrationPending,
         status: Status::default(),

@@ -3,7 +3,7 @@
 use meshward_core::{
     agent::{
         Captured, Cause, Ending,
-        execution::{Input, TRUNCATED},
+        execution::{ERROR_MAX, Input, NO_EXIT_CODE, TRUNCATED},
     },
     wire::{
         execution::{Callback, INLINE_OUTPUT_MAX, Status},
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use crate::{
     bench::execution_id,
-    floor::{Floor, posted},
+    floor::{Floor, failed, posted},
     support,
 };
 
@@ -22,13 +22,27 @@ fn captured(bytes: &[u8], cut: bool) -> Captured {
     Captured { bytes: bytes.into(), cut }
 }
 
-/// What a run that ended so is reported with.
+/// What a run that ended so is reported with, where the control plane takes no upload.
 fn report(max_output_bytes: usize, ending: Ending) -> Callback {
     let mut floor = Floor::new();
     floor.settings.max_output_bytes = max_output_bytes;
     floor.run("one");
-    let effects = floor.give(Input::Finished { execution: execution_id("one"), ending });
+    let mut effects = floor.give(Input::Finished { execution: execution_id("one"), ending });
+    if posted(&effects)[0].1.declared_output_bytes.is_some() {
+        effects = floor.answer("one", Status::Started, failed());
+    }
     posted(&effects).pop().expect("a finished run is reported").1
+}
+
+#[test]
+fn an_error_is_cut_between_characters_so_that_the_callback_stays_small() {
+    for error in ["x".repeat(ERROR_MAX), format!("x{}", "ä".repeat(ERROR_MAX))] {
+        let nothing = Captured::default();
+        let cause = Cause::Broken(error.clone());
+        let ending = Ending { cause, stdout: nothing.clone(), stderr: nothing };
+        let told = report(1024, ending).error.expect("a broken run tells why");
+        assert!(error.starts_with(&told) && told.len() > ERROR_MAX - 4 && told.len() <= ERROR_MAX);
+    }
 }
 
 fn output(max: usize, stdout: Captured, stderr: Captured) -> Option<Vec<u8>> {
@@ -42,9 +56,15 @@ fn each_cause_has_its_status_exit_code_and_error() {
         (Cause::Exited(0), Status::Succeeded, Some(0), None),
         (Cause::Exited(3), Status::Failed, Some(3), None),
         (Cause::Exited(-1), Status::Failed, Some(-1), None),
-        (Cause::TimedOut, Status::Failed, None, Some("action timed out")),
-        (Cause::Cancelled, Status::Cancelled, None, None),
-        (Cause::Broken("no such file".into()), Status::Failed, None, Some("no such file")),
+        (Cause::Signalled(9), Status::Failed, Some(137), Some("ended by signal 9")),
+        (Cause::TimedOut, Status::Failed, Some(NO_EXIT_CODE), Some("action timed out")),
+        (Cause::Cancelled, Status::Cancelled, Some(NO_EXIT_CODE), None),
+        (
+            Cause::Broken("no such file".into()),
+            Status::Failed,
+            Some(NO_EXIT_CODE),
+            Some("no such file"),
+        ),
     ];
     for (cause, status, exit_code, error) in rows {
         let nothing = Captured::default();

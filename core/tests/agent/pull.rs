@@ -9,7 +9,7 @@ use meshward_core::{
     },
     step::Step,
     time::Now,
-    wire::snapshot::Pulled,
+    wire::pulled::Pulled,
 };
 
 use crate::bench::{seconds, start};

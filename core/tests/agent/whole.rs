@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use meshward_core::{
     agent::{
-        Act, Acted, Agent, Answer, Captured, Cause, DRAIN_MAX, Effect, Ending, Exit, Failure,
-        Input, Memory, Order, RunId, StagedFile, StateFile, Stored,
+        Act, Acted, Agent, Answer, Captured, Carried, Cause, DRAIN_MAX, Effect, Ending, Exit,
+        Failure, Input, Memory, Order, RunId, Scan, SessionFact, SessionOrder, Settings, Sight,
+        StagedFile, StateFile, Stored,
     },
     backoff::Jitter,
     ids::CallId,
@@ -64,10 +65,16 @@ struct Shell {
     draining: bool,
 }
 
+/// Lets the hooks be looked at, which is never to be waited for.
+fn with_hooks(mut settings: Settings) -> Settings {
+    settings.actions.hooks = true;
+    settings
+}
+
 impl Shell {
     fn started(memory: Memory) -> Self {
         let mut shell = Self {
-            bench: Bench::new(settings()),
+            bench: Bench::new(with_hooks(settings())),
             calls: Vec::new(),
             orders: Vec::new(),
             runs: Vec::new(),
@@ -172,9 +179,23 @@ impl Shell {
                 assert!(!self.draining, "{execution:?} begins during a drain");
                 self.runs.push(execution);
             }
+            Effect::Act(Act::Upload { .. }) => panic!("no run prints so much"),
             Effect::Act(Act::Cancel(execution)) => assert!(self.runs.contains(&execution)),
             Effect::Act(Act::Install { key }) => {
                 self.give(Input::Acted(Acted::Installed { key, outcome: Ok(()) }))
+            }
+            Effect::Act(Act::Scan) => {
+                let scan = Scan { sight: Sight::Absent, watched: Err("no watches".into()) };
+                self.give(Input::Acted(Acted::Scanned(Box::new(scan))))
+            }
+            Effect::Act(Act::Session(session, SessionOrder::Open(_))) => {
+                assert!(!self.draining, "{session:?} is opened during a drain");
+                let fact = SessionFact::Opened { endpoint: ([127, 0, 0, 1], 4000).into() };
+                self.give(Input::Acted(Acted::Session(session, fact)));
+            }
+            Effect::Act(Act::Session(session, SessionOrder::Close { .. })) => {
+                let fact = SessionFact::Closed(Carried { bytes_in: 1, bytes_out: 2 });
+                self.give(Input::Acted(Acted::Session(session, fact)));
             }
             Effect::Reply { .. } | Effect::Stream(_) => panic!("nobody asked"),
             Effect::Tell(_) => {}
@@ -237,8 +258,11 @@ fn snapshot(content: usize) -> String {
             r#"{{"execution_id":"e{id}","action":"diagnostics.collect","type":"builtin","status":"{status}","expires_at":"2099-01-01T00:00:00Z"}}"#
         )
     };
+    let session = format!(
+        r#"{{"session_id":"s{content}","kind":"tcp","target":{{"tcp":{{"host":"h","port":1}}}},"expires_at":"2099-01-01T00:00:00Z","idle_timeout_seconds":9}}"#
+    );
     format!(
-        r#"{{"executions":[{},{}],"state":{{"data":[{{"key":"k","value":"{content}"}}]}}}}"#,
+        r#"{{"executions":[{},{}],"sessions":[{session}],"state":{{"data":[{{"key":"k","value":"{content}"}}]}}}}"#,
         entry(content),
         entry(content + 1)
     )

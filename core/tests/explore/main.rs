@@ -1,4 +1,6 @@
 //! Small worlds explored whole: every state that real machines, a disk and a network can come to within named bounds.
 
+mod dispatch;
 mod rotation;
 mod search;
+mod sessions;

@@ -226,6 +226,8 @@ fn local_status() {
             local_runs: 5,
             reports_unsynced: 3,
             reports_writing: 4,
+            sessions_open: 6,
+            sessions_unsupported: 7,
         },
     };
     both("local_status.ready", &ready);

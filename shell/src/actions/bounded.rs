@@ -32,7 +32,7 @@ impl Drop for Place {
 }
 
 /// Does the work; `None` where it takes longer, an earlier one under the same name still hangs, or it panicked.
-pub(super) async fn bounded<T: Send + 'static>(
+pub(crate) async fn bounded<T: Send + 'static>(
     name: &'static str,
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,

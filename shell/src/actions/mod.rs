@@ -1,13 +1,18 @@
-//! The built-in actions: each run ends by its deadline, whatever it waits for, and a panic ends nothing but the run.
+//! The actions: each run ends by its deadline, whatever it waits for, and a panic ends nothing but the run.
 //!
 //! Specification: "Built-in actions" and "Dispatch of pulled executions".
 
-mod bounded;
+pub(crate) mod bounded;
+mod cgroup;
 mod diagnostics;
+mod hook;
 mod host;
+mod kept;
 pub mod own;
 pub mod peers;
-mod tool;
+pub mod supervise;
+pub mod supervisor;
+pub mod tool;
 
 use std::any::Any;
 
@@ -19,13 +24,25 @@ use tokio::{sync::oneshot, task::JoinError};
 
 pub use own::Own;
 
+use crate::hooks::HooksDir;
+
 /// Runs an action until it ends, its deadline passes, or `cancelled` is sent or dropped.
-pub async fn run(run: Run, own: &Own, cancelled: oneshot::Receiver<()>) -> Ending {
+pub async fn run(
+    run: Run,
+    (own, hooks): (&Own, HooksDir),
+    cancelled: oneshot::Receiver<()>,
+) -> Ending {
     let limit = run.max_output_bytes;
     let deadline = run.deadline;
     let (name, parameters) = match run.program {
         Program::Builtin { name, parameters } => (name, parameters),
-        Program::Hook { name, .. } => return without_output(Cause::Broken(unknown_hook(&name))),
+        Program::Hook { name, digest, environment } => {
+            let environment = environment.into_iter();
+            let environment =
+                environment.map(|(name, value)| (name.into(), value.into())).collect();
+            let hook = hook::Hook { name, digest, environment, deadline, max_output_bytes: limit };
+            return hook::run(hook, hooks, cancelled).await;
+        }
     };
     match peer::tool(&name, &parameters) {
         Some(Ok(tool)) => return peers::ask(&tool, tool::PATH, (deadline, limit), cancelled).await,
@@ -52,10 +69,6 @@ pub async fn run(run: Run, own: &Own, cancelled: oneshot::Receiver<()>) -> Endin
     ending
 }
 
-fn unknown_hook(name: &str) -> String {
-    format!("hook not discovered: {name}")
-}
-
 fn without_output(cause: Cause) -> Ending {
     Ending { cause, stdout: Captured::default(), stderr: Captured::default() }
 }
@@ -74,15 +87,15 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, time::Duration};
+    use std::{collections::BTreeMap, path::Path, time::Duration};
 
     use meshward_core::agent::{
-        Cause, Program, Run,
+        Cause, Ending, Program, Run,
         builtins::{ALL, COLLECT, CONFIG_DUMP, PING, SYSTEM_INFO, TRACEROUTE},
     };
     use tokio::sync::oneshot;
 
-    use super::{Own, run};
+    use super::{HooksDir, Own, run};
 
     fn order(action: &str, deadline: Duration) -> Run {
         let max_output_bytes = 1 << 20;
@@ -90,12 +103,16 @@ mod tests {
         Run { program, deadline, max_output_bytes }
     }
 
+    async fn ended(order: Run, own: &Own, cancelled: oneshot::Receiver<()>) -> Ending {
+        run(order, (own, HooksDir::new(Path::new("/nowhere"))), cancelled).await
+    }
+
     #[tokio::test]
     async fn what_needs_no_parameter_ends_well() {
         let own = Own { config: Some("[a]".to_owned()), ..Own::default() };
         for name in [COLLECT, CONFIG_DUMP, SYSTEM_INFO] {
             let (_stop, cancel) = oneshot::channel();
-            let ending = run(order(name, Duration::from_secs(60)), &own, cancel).await;
+            let ending = ended(order(name, Duration::from_secs(60)), &own, cancel).await;
             assert_eq!(ending.cause, Cause::Exited(0));
             assert!(!ending.stdout.bytes.is_empty() && !ending.stdout.cut);
         }
@@ -106,7 +123,7 @@ mod tests {
         let mut elsewhere = Vec::new();
         for name in ALL {
             let (_stop, cancel) = oneshot::channel();
-            let ending = run(order(name, Duration::from_secs(60)), &Own::default(), cancel).await;
+            let ending = ended(order(name, Duration::from_secs(60)), &Own::default(), cancel).await;
             elsewhere.extend(matches!(ending.cause, Cause::Broken(_)).then_some(name));
         }
         assert_eq!(elsewhere, ["health.check", "mesh.reconnect"]);
@@ -116,7 +133,7 @@ mod tests {
     async fn a_peer_that_is_no_address_is_refused_in_words_before_any_tool_is_looked_for() {
         for name in [PING, TRACEROUTE] {
             let (_stop, cancel) = oneshot::channel();
-            let ending = run(order(name, Duration::from_secs(60)), &Own::default(), cancel).await;
+            let ending = ended(order(name, Duration::from_secs(60)), &Own::default(), cancel).await;
             assert_eq!(ending.cause, Cause::Exited(1));
             assert_eq!(ending.stderr.bytes, b"peer_id is required: the mesh IP of a peer\n");
         }
@@ -125,18 +142,18 @@ mod tests {
     #[tokio::test]
     async fn an_unknown_action_is_broken_and_named() {
         let (_stop, cancel) = oneshot::channel();
-        let ending = run(order("x.y", Duration::from_secs(60)), &Own::default(), cancel).await;
+        let ending = ended(order("x.y", Duration::from_secs(60)), &Own::default(), cancel).await;
         assert_eq!(ending.cause, Cause::Broken("unknown builtin action: x.y".into()));
     }
 
     #[tokio::test]
     async fn a_run_ends_at_its_deadline_and_when_it_is_cancelled() {
         let (_stop, cancel) = oneshot::channel();
-        let ending = run(order(COLLECT, Duration::ZERO), &Own::default(), cancel).await;
+        let ending = ended(order(COLLECT, Duration::ZERO), &Own::default(), cancel).await;
         assert_eq!(ending.cause, Cause::TimedOut);
         let (stop, cancel) = oneshot::channel();
         stop.send(()).unwrap();
-        let ending = run(order(COLLECT, Duration::from_secs(60)), &Own::default(), cancel).await;
+        let ending = ended(order(COLLECT, Duration::from_secs(60)), &Own::default(), cancel).await;
         assert_eq!(ending.cause, Cause::Cancelled);
     }
 

@@ -7,11 +7,10 @@ use meshward_core::{
     legible,
     wire::{
         action::{RunRequest, RunResult},
-        json::{self, Raw},
+        json,
         local::Actions,
     },
 };
-use serde::Deserialize;
 
 use super::{
     Code, Failed, Outcome,
@@ -20,14 +19,6 @@ use super::{
     say,
     socket::Question,
 };
-
-/// What is listed of a hook.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Hook {
-    name: String,
-    description: String,
-}
 
 pub(super) fn actions(global: &Global, part: &ActionsPart) -> Outcome {
     match part {
@@ -45,15 +36,9 @@ fn listed(actions: &Actions) -> String {
     let row = |kind: &str, name: &str, words: &str| [kind, name, words].map(str::to_owned);
     let builtins = actions.builtin_actions.iter();
     let builtins = builtins.map(|action| row("builtin", &action.name, &action.description));
-    let hooks = actions.hooks.iter().map(|told| {
-        let hook = hook(told);
-        row("hook", &hook.name, &hook.description)
-    });
+    let hooks = actions.hooks.iter();
+    let hooks = hooks.map(|hook| row("hook", &hook.name, &hook.description));
     table(["TYPE", "NAME", "DESCRIPTION"], builtins.chain(hooks).collect())
-}
-
-fn hook(told: &Raw) -> Hook {
-    json::decode_tolerant(told.text().as_bytes()).unwrap_or_default()
 }
 
 /// The agent ends the run itself, so that its end is waited for.
@@ -95,19 +80,35 @@ fn shown(result: &RunResult) -> String {
 
 #[cfg(test)]
 mod tests {
+    use meshward_core::wire::local::{ActionInfo, HookInfo};
+
     use super::*;
 
     #[test]
     fn built_in_actions_and_hooks_are_listed_one_a_line_whatever_they_are_called() {
-        let body =
-            br#"{"builtin_actions":[{"name":"a.b","description":"Does it.","parameters":[]}],
-            "hooks":[{"name":"h.sh\u001b[2J","description":"One\nline.","checksum":"x"},{},7]}"#;
-        let text = listed(&json::decode_tolerant(body).unwrap());
+        let actions = Actions {
+            builtin_actions: vec![ActionInfo {
+                name: "a.b".into(),
+                description: "Does it.".into(),
+                parameters: Vec::new(),
+            }],
+            hooks: vec![HookInfo {
+                name: "h.sh\u{1b}[2J".into(),
+                description: "One\nline.".into(),
+                source: "local".into(),
+                checksum: "x".into(),
+                parameters: Vec::new(),
+                timeout: String::new(),
+                sandbox: String::new(),
+                fault: None,
+            }],
+        };
+        let text = listed(&actions);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[0], "TYPE     NAME      DESCRIPTION");
         assert_eq!(lines[1], "builtin  a.b       Does it.");
         assert_eq!(lines[2], "hook     h.sh\u{fffd}[2J  One\u{fffd}line.");
-        assert_eq!(lines[3..], ["hook", "hook"]);
+        assert_eq!(lines.len(), 3);
     }
 
     #[test]

@@ -102,6 +102,11 @@ pub(super) enum Command {
         #[command(subcommand)]
         part: ActionsPart,
     },
+    /// List the hooks of this node, or look at their directory again
+    Hooks {
+        #[command(subcommand)]
+        part: HooksPart,
+    },
     /// Check or show the configuration
     Config {
         #[command(subcommand)]
@@ -192,6 +197,14 @@ pub(super) enum SecretPart {
         #[arg(long, value_parser = whole::<u64>)]
         version: Option<u64>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum HooksPart {
+    /// List the hooks that were discovered
+    List,
+    /// Look at the hooks directory now, and tell what is wrong in it
+    Reload,
 }
 
 #[derive(Debug, Subcommand)]

@@ -8,6 +8,7 @@ mod args;
 mod config;
 mod daemon;
 mod exit;
+mod hooks;
 mod network;
 mod read;
 mod refused;
@@ -42,6 +43,7 @@ pub fn main() -> Code {
         Command::Policies => network::policies(&arguments.global),
         Command::Peers => network::peers(&arguments.global),
         Command::Actions { part } => actions::actions(&arguments.global, part),
+        Command::Hooks { part } => hooks::hooks(&arguments.global, part),
         Command::Config { part } => config::config(&arguments.global, part),
         Command::Version => version(output),
     };

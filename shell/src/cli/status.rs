@@ -74,5 +74,10 @@ fn text(status: &Status) -> String {
         "reports:        {} to deliver, {} to write",
         status.queues.reports_unsynced, status.queues.reports_writing
     );
+    let _ = writeln!(
+        out,
+        "sessions:       {} open, {} of an unsupported kind",
+        status.queues.sessions_open, status.queues.sessions_unsupported
+    );
     out
 }

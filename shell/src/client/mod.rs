@@ -5,6 +5,7 @@
 mod bare;
 mod convert;
 mod tls;
+mod upload;
 
 use std::{io, path::PathBuf, time::Duration};
 
@@ -57,6 +58,7 @@ pub enum ClientError {
 pub struct Client {
     http: reqwest::Client,
     base: Url,
+    settings: ClientSettings,
 }
 
 /// How much room an announced length alone is given, before a byte of the answer has come.
@@ -68,7 +70,7 @@ impl Client {
         let base = base(&settings.url)?;
         tls::warn_of_weakness(&base, settings.tls_insecure_skip_verify);
         let http = bare(settings)?;
-        Ok(Self { http, base })
+        Ok(Self { http, base, settings: settings.clone() })
     }
 
     /// Makes one call, which is over within the timeout; a failure brings its cause in words, and so does an answer of

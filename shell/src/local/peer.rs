@@ -28,8 +28,9 @@ pub(super) struct Groups {
 /// Reads the credentials; `None` where the kernel does not tell them. The groups are looked up with each connection, so
 /// that one that is made or removed counts at once.
 pub(super) fn of(stream: &UnixStream, groups: &Groups) -> Option<Peer> {
-    let read =
-        stream.peer_cred().and_then(|known| Ok((known, meshward_peer::groups(stream.as_fd())?)));
+    let read = stream
+        .peer_cred()
+        .and_then(|known| Ok((known, meshward_sys::peer::groups(stream.as_fd())?)));
     match read {
         Ok((known, member_of)) => {
             let [order_group, secret_group] =

@@ -15,6 +15,10 @@ mod faults;
 mod faults_reports;
 #[cfg(feature = "fault-tests")]
 mod faults_rotation;
+mod hooks;
+mod hooks_look;
+mod hooks_place;
+mod hooks_run;
 mod kept;
 mod local;
 mod metadata;
@@ -22,6 +26,8 @@ mod node;
 mod readme;
 mod reports;
 mod secrets;
+mod session;
+mod session_wire;
 #[cfg(feature = "fault-tests")]
 mod strace;
 mod tcp;

@@ -93,7 +93,7 @@ impl Executions {
     }
 
     pub(super) fn sent(&mut self, sending: &Sending<'_>, found: &mut Found) {
-        let Said::Callback { execution, status } = sending.said else { return };
+        let Said::Callback { execution, status, .. } = sending.said else { return };
         let key = (sending.caller.node, execution.clone());
         let now = self.age(sending.caller.life);
         // Only one that has died since can meet it again, on a control plane that has forgotten since.

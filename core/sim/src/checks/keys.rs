@@ -82,7 +82,12 @@ impl Keys {
         match sending.said {
             Said::Register { key, .. } => self.registers(sending, key, found),
             Said::Rotate { key } => self.rotates(sending, key, found),
-            Said::Callback { .. } | Said::Heartbeat { .. } | Said::Pull | Said::Report { .. } => {}
+            Said::Callback { .. }
+            | Said::Heartbeat { .. }
+            | Said::Pull
+            | Said::Report { .. }
+            | Said::Session { .. }
+            | Said::Upload { .. } => {}
         }
     }
 
@@ -140,7 +145,9 @@ impl Keys {
             | Said::Pull
             | Said::Register { .. }
             | Said::Report { .. }
-            | Said::Rotate { .. } => {}
+            | Said::Rotate { .. }
+            | Said::Session { .. }
+            | Said::Upload { .. } => {}
         }
     }
 

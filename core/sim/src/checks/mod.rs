@@ -8,9 +8,15 @@ mod executions;
 mod keys;
 mod presence;
 mod reports;
+mod sessions;
 mod witness;
 
-use meshward_core::{agent::Exit, ids::ExecutionId, time::Mono, wire::timestamp::Timestamp};
+use meshward_core::{
+    agent::{Carried, Exit},
+    ids::{ExecutionId, SessionId},
+    time::Mono,
+    wire::timestamp::Timestamp,
+};
 
 use crate::{disk::Disk, net::Caller, node::Node, route::Said, script::Token};
 use archive::Archive;
@@ -18,8 +24,9 @@ use executions::Executions;
 use keys::Keys;
 use presence::Presence;
 use reports::Reports;
+use sessions::Sessions;
 use witness::Found;
-pub use witness::{Beginning, Rest, Sending, Serving, Violation};
+pub use witness::{Beginning, Opening, Rest, Sending, Serving, Violation};
 
 #[derive(Clone, Debug)]
 pub struct Checks {
@@ -29,6 +36,7 @@ pub struct Checks {
     keys: Keys,
     presence: Presence,
     reports: Reports,
+    sessions: Sessions,
 }
 
 impl Checks {
@@ -41,11 +49,17 @@ impl Checks {
             keys: Keys::of(nodes),
             presence: Presence::of(nodes),
             reports: Reports::of(nodes),
+            sessions: Sessions::of(nodes),
         }
     }
 
     pub fn dispatched(&mut self, execution: ExecutionId, expires_at: Timestamp, known: bool) {
         self.executions.dispatched(execution, expires_at, known);
+    }
+
+    /// The operator puts a session on the desired state.
+    pub fn listed(&mut self, session: SessionId, expires_at: Timestamp) {
+        self.sessions.listed(session, expires_at);
     }
 
     /// The control plane was restarted.
@@ -54,6 +68,7 @@ impl Checks {
         self.keys.forgot();
         self.presence.forgot();
         self.reports.forgot();
+        self.sessions.forgot();
     }
 
     /// The last fault is over.
@@ -69,6 +84,7 @@ impl Checks {
     pub fn died(&mut self, at: usize) {
         self.executions.died(at);
         self.presence.died(at);
+        self.sessions.died(at);
     }
 
     pub fn sent(&mut self, sending: &Sending<'_>) {
@@ -76,6 +92,7 @@ impl Checks {
         self.keys.sent(sending, &mut self.found);
         self.presence.sent(sending, &mut self.found);
         self.reports.sent(sending, &mut self.found);
+        self.sessions.sent(sending, &mut self.found);
     }
 
     pub fn served(&mut self, serving: &Serving<'_>) {
@@ -83,6 +100,7 @@ impl Checks {
         self.keys.served(serving);
         self.presence.served(serving, &mut self.found);
         self.reports.served(serving, &mut self.found);
+        self.sessions.served(serving, &mut self.found);
     }
 
     /// An agent hears an answer; 0 is no answer in time.
@@ -90,6 +108,7 @@ impl Checks {
         self.executions.heard(caller, said, status);
         self.keys.heard(caller.node, said, status);
         self.presence.heard(caller, said, status, now);
+        self.sessions.heard(caller, said, status);
     }
 
     /// A program on a node asks for a report to be written, or deleted where there is no value.
@@ -103,6 +122,16 @@ impl Checks {
 
     pub fn began(&mut self, beginning: &Beginning<'_>) {
         self.executions.began(beginning, &mut self.found);
+    }
+
+    /// The listener of a session is to be opened.
+    pub fn opened(&mut self, opening: &Opening<'_>) {
+        self.sessions.opened(opening, &mut self.found);
+    }
+
+    /// The listener of a session is gone.
+    pub fn gone(&mut self, at: usize, session: &SessionId, carried: Carried) {
+        self.sessions.gone(at, session, carried);
     }
 
     /// A run ended, with the status that tells it.
@@ -143,6 +172,7 @@ impl Checks {
         self.executions.rested(rest, &mut self.found);
         self.presence.rested(rest, &mut self.found);
         self.reports.rested(rest, &mut self.found);
+        self.sessions.rested(rest, &mut self.found);
         self.archive.rested(rest, &mut self.found);
         self.found.take()
     }

@@ -70,7 +70,12 @@ impl Presence {
                 found.unless(!hasty, "heartbeats keep their distance");
                 seen.beat = Some((life, now));
             }
-            Said::Callback { .. } | Said::Pull | Said::Report { .. } | Said::Rotate { .. } => {}
+            Said::Callback { .. }
+            | Said::Pull
+            | Said::Report { .. }
+            | Said::Rotate { .. }
+            | Said::Session { .. }
+            | Said::Upload { .. } => {}
         }
     }
 
@@ -86,7 +91,12 @@ impl Presence {
                     self.nodes[serving.caller.node].accepted = Some(serving.now.mono);
                 }
             }
-            Said::Callback { .. } | Said::Pull | Said::Report { .. } | Said::Rotate { .. } => {}
+            Said::Callback { .. }
+            | Said::Pull
+            | Said::Report { .. }
+            | Said::Rotate { .. }
+            | Said::Session { .. }
+            | Said::Upload { .. } => {}
         }
     }
 

@@ -2,7 +2,12 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use meshward_core::{agent::Run, ids::ExecutionId, time::Now, wire::http::Response};
+use meshward_core::{
+    agent::Run,
+    ids::{ExecutionId, SessionId},
+    time::Now,
+    wire::http::Response,
+};
 
 use crate::{
     net::{Caller, Fate},
@@ -86,6 +91,15 @@ pub struct Beginning<'w> {
     pub at: usize,
     pub execution: &'w ExecutionId,
     pub run: &'w Run,
+    pub node: &'w Node,
+    pub now: Now,
+}
+
+/// A listener of a session before it is opened; `now` is the node's.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'w> {
+    pub at: usize,
+    pub session: &'w SessionId,
     pub node: &'w Node,
     pub now: Now,
 }

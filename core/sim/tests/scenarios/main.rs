@@ -4,4 +4,5 @@ mod executions;
 mod identity;
 mod reports;
 mod rotation;
+mod sessions;
 mod support;

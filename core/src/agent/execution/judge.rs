@@ -2,13 +2,18 @@
 //!
 //! Specification: "Dispatch of pulled executions".
 
-use alloc::{format, string::String};
+use alloc::{boxed::Box, format, string::String};
 
+use super::{Kit, report::Report};
 use crate::{
-    agent::{facts::ActionSettings, notice::Notice},
+    agent::notice::Notice,
     time::Wall,
-    wire::execution::{Callback, Execution, Status},
+    wire::execution::{Execution, Status},
 };
+
+/// The types of action, as entries spell them.
+pub(super) const BUILTIN: &str = "builtin";
+pub(super) const HOOK: &str = "hook";
 
 /// What this node already knows of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +23,7 @@ pub(super) enum Known {
     /// Running, or its terminal report is on the way.
     Active,
     /// It ran here, and its report was not taken yet.
-    Unreported(Callback),
+    Unreported(Box<Report>),
 }
 
 /// What is to be done with an entry.
@@ -37,7 +42,7 @@ pub(super) enum Move {
     /// Report it as lost.
     Orphan,
     /// Report how it ended, once more.
-    Deliver(Callback),
+    Deliver(Box<Report>),
 }
 
 /// Judges one entry; `room` tells whether another run may begin.
@@ -46,7 +51,7 @@ pub(super) fn judge(
     known: Known,
     wall: Wall,
     room: Result<(), &'static str>,
-    settings: &ActionSettings,
+    kit: Kit<'_>,
 ) -> Move {
     let id = entry.execution_id.as_str();
     if id.is_empty() || matches!(known, Known::Settled | Known::Active) {
@@ -62,31 +67,34 @@ pub(super) fn judge(
         return Move::Skip;
     }
     match (entry.status.as_str(), known) {
-        ("started", Known::Unreported(callback)) => Move::Deliver(callback),
+        ("started", Known::Unreported(report)) => Move::Deliver(report),
         ("started", _) => Move::Orphan,
         ("pending" | "ack", Known::Unreported(_)) => Move::Defer("it ran here already"),
-        ("pending", _) => begin(entry, Status::Ack, room, settings),
-        ("ack", _) => begin(entry, Status::Started, room, settings),
+        ("pending", _) => begin(entry, Status::Ack, room, kit),
+        ("ack", _) => begin(entry, Status::Started, room, kit),
         (other, _) => Move::Settle(format!("its status {other:?} is unknown")),
     }
 }
 
-fn begin(
-    entry: &Execution,
-    leg: Status,
-    room: Result<(), &'static str>,
-    settings: &ActionSettings,
-) -> Move {
-    if !settings.enabled {
+fn begin(entry: &Execution, leg: Status, room: Result<(), &'static str>, kit: Kit<'_>) -> Move {
+    if !kit.settings.enabled {
         return Move::Walk(leg, "actions_disabled");
     }
     match entry.kind.as_str() {
-        "builtin" if settings.builtins.contains(&entry.action.0) => match room {
-            Ok(()) => Move::Claim(leg),
-            Err(reason) => Move::Defer(reason),
-        },
-        "builtin" | "hook" => Move::Walk(leg, "unknown_action"),
+        BUILTIN if kit.settings.builtins.contains(&entry.action.0) => room_for(leg, room),
+        HOOK if !kit.hooks.is_known(entry.action.as_str()) => {
+            Move::Defer("the hooks are being looked at")
+        }
+        HOOK if kit.hooks.pin(entry.action.as_str()).is_some() => room_for(leg, room),
+        BUILTIN | HOOK => Move::Walk(leg, "unknown_action"),
         _ => Move::Walk(leg, "unsupported_action_type"),
+    }
+}
+
+fn room_for(leg: Status, room: Result<(), &'static str>) -> Move {
+    match room {
+        Ok(()) => Move::Claim(leg),
+        Err(reason) => Move::Defer(reason),
     }
 }
 

@@ -11,57 +11,53 @@
 //! | report of a lost run | accepted, or the fifth failure | settled |
 //! | any | refused by code | settled, nothing more is said |
 //! | claim or walk | anything else | unsettled, a pull sent after this brings it again |
+//! | long output | announced, brought, taken | referred to by the terminal report |
+//! | long output | any of that fails | what fits goes inline |
 //! | terminal report | failed | again after 500 ms, then 1 s, then kept for later pulls |
 //!
 //! Nothing here survives the process: what ran before a restart is on the pull as `started`, and is reported lost.
 //! Specification: "Dispatch of pulled executions" and "Limits" of the node agent.
 
+mod claim;
+pub mod environment;
 mod judge;
 mod kit;
+mod limits;
 mod parameters;
+mod pass;
 mod phase;
 mod report;
 mod settled;
+mod terminal;
 mod turn;
 
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, VecDeque},
-    vec::Vec,
 };
-use core::time::Duration;
 
-pub use kit::Kit;
+pub use environment::environment;
+pub use kit::{Effect, Input, Kit};
+pub use limits::{
+    CLAIM_DEADLINE, LISTED_MAX, ORPHAN_REPORTS_MAX, PASS_BUDGET, SETTLEMENT_BUDGET, STOP_BUDGET,
+    TERMINAL_WAITS, UNREPORTED_MAX, UPLOAD_TIMEOUT,
+};
 pub use parameters::BAD_PARAMETERS;
-pub use report::{LAPSED, LOST, TRUNCATED};
+pub use report::{ERROR_MAX, LAPSED, LOST, NO_EXIT_CODE, TRUNCATED};
 pub use settled::SETTLED_MAX;
 
-use super::{
-    facts::{Ending, Run},
-    notice::Notice,
-    verdict::Called,
-};
 use crate::{
     ids::ExecutionId,
     step::Step,
     time::{Mono, Now},
-    wire::execution::{Callback, Execution, Status},
+    wire::execution::Execution,
 };
-use phase::{Active, Current, Errand};
+use phase::{Active, Current};
+use report::Report;
 use settled::Settled;
 use turn::Turn;
 
-/// "Dispatcher pass budget 20 s; a settlement needs 15 s of budget to start".
-pub const PASS_BUDGET: Duration = Duration::from_secs(20);
-pub const SETTLEMENT_BUDGET: Duration = Duration::from_secs(15);
-/// "Claim handshake deadline 5 s": for the whole claim, a whole walk, and each report of a lost run.
-pub const CLAIM_DEADLINE: Duration = Duration::from_secs(5);
-/// "Terminal callback retries: 3 attempts, backoff 500 ms then 1 s".
-pub const TERMINAL_WAITS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1)];
-/// "Orphan report retries 5": the attempts in all, one on each pull.
-pub const ORPHAN_REPORTS_MAX: u32 = 5;
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Dispatch {
     settled: Settled,
     /// The rest of the last pull, in block order.
@@ -73,46 +69,10 @@ pub struct Dispatch {
     current: Option<Box<Current>>,
     active: BTreeMap<ExecutionId, Active>,
     /// How runs ended whose report was not taken, as long as the pull lists them.
-    unreported: BTreeMap<ExecutionId, Callback>,
+    unreported: BTreeMap<ExecutionId, Report>,
     /// How often each lost or unreported run was reported on a pull.
     reports: BTreeMap<ExecutionId, u32>,
     draining: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// What the pull that was sent at `asked` brought.
-    Pulled {
-        asked: Mono,
-        entries: Vec<Execution>,
-    },
-    Answered {
-        execution: ExecutionId,
-        status: Status,
-        verdict: Called,
-    },
-    Finished {
-        execution: ExecutionId,
-        ending: Ending,
-    },
-    Draining,
-    Ticked,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Answered within `timeout`; without one, within the request timeout.
-    Post {
-        execution: ExecutionId,
-        callback: Callback,
-        timeout: Option<Duration>,
-    },
-    Run {
-        execution: ExecutionId,
-        run: Run,
-    },
-    Cancel(ExecutionId),
-    Tell(Notice),
 }
 
 impl Dispatch {
@@ -120,11 +80,12 @@ impl Dispatch {
     pub fn step(self, kit: Kit<'_>, now: Now, input: Input) -> Step<Self, Effect> {
         let mut turn = Turn::new(self, kit, now);
         match input {
-            Input::Pulled { asked, entries } => turn.pulled(asked, entries),
+            Input::Pulled { asked, entries, unread } => turn.pulled(asked, entries, unread),
             Input::Answered { execution, status, verdict } => {
                 turn.answered(execution, status, verdict)
             }
             Input::Finished { execution, ending } => turn.finished(execution, ending),
+            Input::Uploaded { execution, outcome } => turn.uploaded(execution, outcome),
             Input::Draining => turn.drain(),
             Input::Ticked => turn.ticked(),
         }

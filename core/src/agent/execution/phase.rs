@@ -1,12 +1,16 @@
 //! How far one execution has come: its callbacks before the run, the run, and its terminal report.
 
+use alloc::boxed::Box;
+
+use super::report::Report;
 use crate::{
+    agent::facts::Bytes,
     time::Mono,
-    wire::execution::{Callback, Execution, Status},
+    wire::execution::{Callback, Execution, Output, Status},
 };
 
 /// The entry whose callbacks are under way.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Current {
     pub(super) entry: Execution,
     pub(super) errand: Errand,
@@ -14,28 +18,60 @@ pub(super) struct Current {
     pub(super) deadline: Mono,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Errand {
     Claim,
     Walk(&'static str),
     /// One report of an outcome on a pull: of a lost run, or of one whose report was not taken.
-    Report(Callback),
+    Report(Box<Report>),
 }
 
 /// A run of this process, or its terminal report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Active {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Active {
+    pub(super) stage: Stage,
+    /// At a stop: past this nothing more is tried.
+    pub(super) until: Option<Mono>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Stage {
     Running,
-    Reporting { callback: Callback, tries: usize },
-    Resting { callback: Callback, tries: usize, due: Mono },
+    /// The whole output is announced; the callback holds what of it goes inline otherwise.
+    Declaring {
+        callback: Callback,
+        whole: Bytes,
+    },
+    /// The whole output is on its way, and is referred to like this.
+    Uploading {
+        callback: Callback,
+        referred: Output,
+    },
+    Reporting {
+        report: Report,
+        tries: usize,
+    },
+    Resting {
+        report: Report,
+        tries: usize,
+        due: Mono,
+    },
 }
 
 impl Active {
-    /// When the terminal report is sent again.
-    pub(super) const fn due(&self) -> Option<Mono> {
-        match self {
-            Self::Resting { due, .. } => Some(*due),
-            Self::Running | Self::Reporting { .. } => None,
-        }
+    /// When something is to be done with it by itself.
+    pub(super) fn due(&self) -> Option<Mono> {
+        let due = match self.stage {
+            Stage::Resting { due, .. } => Some(due),
+            Stage::Running
+            | Stage::Declaring { .. }
+            | Stage::Uploading { .. }
+            | Stage::Reporting { .. } => None,
+        };
+        due.into_iter().chain(self.until).min()
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.stage == Stage::Running
     }
 }

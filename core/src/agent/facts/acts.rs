@@ -1,21 +1,46 @@
-//! What the hands are told to begin, and what comes of it: runs, uploads, the tunnel device.
+//! What the hands are told to begin, and what comes of it: runs, uploads, looks at the hooks, the tunnel device, sessions.
 //!
 //! Nothing of this is waited for; each order that is answered names what its answer brings back.
 
-use alloc::string::String;
+use alloc::{boxed::Box, string::String, vec::Vec};
+use core::{fmt, time::Duration};
 
-use super::runs::{Ending, Run, RunId};
-use crate::wire::grammar::PublicKey;
+use super::{
+    hooks::Scan,
+    runs::{Ending, Run, RunId},
+    sessions::{SessionFact, SessionOrder},
+};
+use crate::{
+    ids::{CallId, SessionId},
+    wire::{grammar::PublicKey, upload_url::UploadUrl},
+};
 
 /// An order that is begun, and answered when it is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Run a program; answered by [`Acted::Finished`].
     Run { id: RunId, run: Run },
+    /// Bring the output of a run to where the control plane has invited it: one PUT, without a bearer, a redirect or a
+    /// second try; answered by [`Input::Answered`](super::Input::Answered) within the timeout.
+    Upload { call: CallId, url: UploadUrl, bytes: Bytes, timeout: Duration },
     /// End a run before its time; it is still answered by [`Acted::Finished`].
     Cancel(RunId),
     /// Let the tunnel device use the private key with this public half; answered by [`Acted::Installed`].
     Install { key: PublicKey },
+    /// Look at the hooks directory, and watch it from then on; answered by [`Acted::Scanned`].
+    Scan,
+    /// Open or close the listener of a session; answered by [`Acted::Session`].
+    Session(SessionId, SessionOrder),
+}
+
+/// What a run has printed; it may hold anything, so only its length is ever shown.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Bytes(pub Vec<u8>);
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
 }
 
 /// How an [`Act`] ended.
@@ -25,4 +50,10 @@ pub enum Acted {
     Finished { id: RunId, ending: Ending },
     /// The tunnel device took a key, or why it did not.
     Installed { key: PublicKey, outcome: Result<(), String> },
+    /// The hooks directory was looked at.
+    Scanned(Box<Scan>),
+    /// Something in the hooks directory, or on the way to it, has changed since it was looked at.
+    Stirred,
+    /// The listener of a session tells.
+    Session(SessionId, SessionFact),
 }

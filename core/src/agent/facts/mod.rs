@@ -5,9 +5,11 @@ mod caller;
 mod exit;
 mod findings;
 mod gathered;
+mod hooks;
 mod kept;
 mod orders;
 mod runs;
+mod sessions;
 mod settings;
 mod streams;
 
@@ -16,15 +18,17 @@ use core::{fmt, time::Duration};
 
 use thiserror::Error;
 
-pub use acts::{Act, Acted};
+pub use acts::{Act, Acted, Bytes};
 pub use caller::{Caller, Door, Peer};
 pub use exit::Exit;
 pub use findings::Finding;
 pub use gathered::{Gathered, TokenFile, TokenSource, TokenSources, Unprepared, Wanted};
+pub use hooks::{FileKind, FoundHook, FoundProgram, FoundSidecar, Held, Scan, Sight};
 pub use kept::{Change, Content, Folder, FoundContent, FoundFile, StateFile};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
 pub use runs::{Captured, Cause, Ending, Program, Run, RunId};
-pub use settings::{ActionSettings, Purpose, Settings, TcpSettings};
+pub use sessions::{Carried, Forward, SessionFact, SessionOrder};
+pub use settings::{ActionSettings, Purpose, SessionSettings, Settings, TcpSettings};
 pub use streams::Stream;
 
 use super::notice::Notice;

@@ -1,11 +1,14 @@
 //! What stays the same while an agent runs.
 
 use alloc::{string::String, vec::Vec};
-use core::time::Duration;
+use core::{net::IpAddr, time::Duration};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{secret::Secret, wire::grammar::Checksum};
+use crate::{
+    secret::Secret,
+    wire::{grammar::Checksum, upload_url::Origin},
+};
 
 /// What stays the same while an agent runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +31,7 @@ pub struct Settings {
     pub binary_checksum: Checksum,
     pub binary_version: String,
     pub actions: ActionSettings,
+    pub sessions: SessionSettings,
 }
 
 /// What the process was started for.
@@ -47,6 +51,21 @@ pub struct ActionSettings {
     pub max_output_bytes: usize,
     /// The built-in actions that the shell can run.
     pub builtins: Vec<String>,
+    /// Whether there is a hooks directory to be looked at.
+    pub hooks: bool,
+    /// What the address of an upload is held against.
+    pub origin: Origin,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionSettings {
+    pub enabled: bool,
+    /// How many listeners there are at once.
+    pub max_sessions: usize,
+    /// How long a session lasts at most, whatever its entry says.
+    pub default_timeout: Duration,
+    /// Absent for the mesh address.
+    pub listen_address: Option<IpAddr>,
 }
 
 /// Who may ask by TCP.

@@ -6,7 +6,7 @@ use alloc::string::String;
 
 use super::{found, refusal, unavailable};
 use crate::{
-    agent::{builtins, local_runs::Order},
+    agent::{builtins, hooks::Hooks, local_runs::Order},
     wire::{
         action::{RunRequest, RunResult},
         http::{Request, Response},
@@ -15,11 +15,11 @@ use crate::{
     },
 };
 
-/// Describes the built-in actions that the shell can run.
-pub(super) fn described(names: &[String]) -> Actions {
+/// Describes the built-in actions that the shell can run, and the hooks.
+pub(super) fn described(names: &[String], hooks: &Hooks) -> Actions {
     Actions {
         builtin_actions: names.iter().map(|name| builtins::described(name)).collect(),
-        hooks: alloc::vec::Vec::new(),
+        hooks: hooks.list(),
     }
 }
 

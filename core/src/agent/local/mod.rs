@@ -7,6 +7,7 @@ pub mod bearer;
 pub mod gate;
 pub mod head;
 mod health;
+mod hooks;
 pub mod places;
 mod report;
 mod route;
@@ -17,7 +18,8 @@ use alloc::{string::String, vec::Vec};
 use serde::Serialize;
 
 use super::{
-    network::Network, readiness::Readiness, reports::Reports, secrets::Secrets, view::View,
+    hooks::Hooks, network::Network, readiness::Readiness, reports::Reports, secrets::Secrets,
+    view::View,
 };
 use crate::wire::{
     http::Response,
@@ -26,6 +28,7 @@ use crate::wire::{
 };
 pub use actions::{ran, read_order};
 pub use health::health;
+pub use hooks::{not_reloaded, reloaded};
 pub use report::{CONTENT_TYPE_MAX, read_report, reported};
 pub use route::{Ask, Miss, REPORT_BODY_MAX, RUN_BODY_MAX, Read, route};
 
@@ -37,6 +40,7 @@ pub struct Shelf<'a> {
     pub secrets: &'a Secrets,
     /// The names of the built-in actions.
     pub builtins: &'a [String],
+    pub hooks: &'a Hooks,
     pub reports: &'a Reports,
     pub readiness: Readiness,
     pub status: Status,
@@ -58,9 +62,9 @@ pub fn unavailable(error: &str) -> Response {
 /// Answers what is only looked up.
 pub fn look_up(shelf: &Shelf<'_>, read: Read) -> Response {
     match read {
-        Read::Actions => found(&actions::described(shelf.builtins)),
+        Read::Actions => found(&actions::described(shelf.builtins, shelf.hooks)),
         Read::AuditStatus => unavailable("audit status not available"),
-        Read::Hooks => found(&Vec::<Raw>::new()),
+        Read::Hooks => found(&shelf.hooks.list()),
         Read::LogStatus => unavailable("log status not available"),
         Read::Peers => found(&shelf.network.peers),
         Read::Policies => policy(shelf.network.policy.as_ref()),

@@ -7,11 +7,11 @@ use crate::{
     agent::{
         Notice, device, execution,
         facts::{Acted, Answer, Effect, OrderKind, Stored},
-        heartbeat,
+        heartbeat, hooks,
         life::Question,
         pull, register, rotation,
         scrub::Scrub,
-        sync, verdict,
+        sessions, sync, verdict,
     },
     backoff::Jitter,
     ids::CallId,
@@ -98,7 +98,15 @@ impl Turn<'_> {
                 let verdict = verdict::rotate(answer);
                 self.rotation(rotation::Input::Answered { key, verdict, jitter });
             }
+            Some(Question::Upload(execution)) => {
+                let outcome = verdict::upload(&answer);
+                self.dispatch(execution::Input::Uploaded { execution, outcome });
+            }
             Some(Question::Secret(asker)) => self.secret_answered(asker, answer),
+            Some(Question::Session { session, phase }) => {
+                let reported = verdict::session::read(&answer);
+                self.sessions(sessions::Input::Answered { session, phase, reported });
+            }
             None => {}
         }
     }
@@ -107,6 +115,11 @@ impl Turn<'_> {
         match acted {
             Acted::Finished { id, ending } => self.ended(id, ending),
             Acted::Installed { key, outcome } => self.installed(key, outcome),
+            Acted::Scanned(scan) => self.hooks(hooks::Input::Scanned(*scan)),
+            Acted::Stirred => self.hooks(hooks::Input::Stirred),
+            Acted::Session(session, fact) => {
+                self.sessions(sessions::Input::Told { session, fact });
+            }
         }
     }
 

@@ -28,7 +28,7 @@ impl Turn<'_> {
         let response = match ask {
             Ask::Read(Read::Secrets) if let Err(denied) = self.gate(caller) => denied,
             Ask::Read(read) => self.looked_up(read),
-            Ask::ReloadHooks => local::unavailable("hook reloader not available"),
+            Ask::ReloadHooks => return self.reload_asked(call, caller),
             Ask::RunAction => return self.run_ordered(call, caller, request),
             Ask::DeleteReport(key) => return self.delete_report(call, &key),
             Ask::PutReport(key) => return self.put_report(call, &key, request),
@@ -47,6 +47,7 @@ impl Turn<'_> {
             secrets: &self.agent.secrets,
             reports: &self.agent.reports,
             builtins: &self.settings.actions.builtins,
+            hooks: &self.agent.hooks,
             readiness: self.agent.readiness(),
             status: self.agent.status(self.now),
         };

@@ -7,7 +7,7 @@ use alloc::{
 };
 use core::mem;
 
-use super::Turn;
+use super::{Turn, spoilt::spoilt_executions};
 use crate::{
     agent::{
         archive, device, execution,
@@ -15,7 +15,7 @@ use crate::{
         heartbeat,
         life::{Life, Question},
         network::Network,
-        pull, register, reports, rotation,
+        pull, register, reports, rotation, sessions,
         standing::{self, Standing},
         sync,
     },
@@ -26,8 +26,8 @@ use crate::{
         heartbeat::{HeartbeatRequest, NatSummary},
         identity::Identity,
         json,
+        pulled::Pulled,
         rotation::{KeyRotateRequest, Receipt},
-        snapshot::Pulled,
         timestamp::Timestamp,
     },
 };
@@ -138,11 +138,14 @@ impl Turn<'_> {
         }
     }
 
-    /// Executions first, then what is compared with what is known.
+    /// Executions first, then sessions, then what is compared with what is known.
     fn pulled(&mut self, asked: Mono, pulled: Pulled) {
-        let Pulled { snapshot, policy } = pulled;
+        let Pulled { snapshot, policy, spoilt } = pulled;
         let before = self.served();
-        self.dispatch(execution::Input::Pulled { asked, entries: snapshot.executions });
+        self.tell_spoilt(&spoilt);
+        let unread = spoilt_executions(spoilt);
+        self.dispatch(execution::Input::Pulled { asked, entries: snapshot.executions, unread });
+        self.sessions(sessions::Input::Pulled(snapshot.sessions));
         self.agent.network = Network::pulled(snapshot.peers, policy);
         self.agent.view = mem::take(&mut self.agent.view).refreshed(self.now, snapshot.state);
         self.tell_changes(before);
@@ -211,6 +214,10 @@ impl Turn<'_> {
                 }
                 execution::Effect::Run { execution, run } => {
                     self.begin(RunId::Execution(execution), run);
+                }
+                execution::Effect::Upload { execution, url, bytes, timeout } => {
+                    let call = self.ask(Question::Upload(execution));
+                    self.act(Act::Upload { call, url, bytes, timeout });
                 }
                 execution::Effect::Cancel(execution) => {
                     self.act(Act::Cancel(RunId::Execution(execution)));

@@ -1,6 +1,7 @@
 //! One step of the agent, while it is being taken: each machine moves in its turn, and what it orders is passed on.
 
 mod answers;
+mod catalogue;
 mod ending;
 mod keeping;
 mod local;
@@ -9,16 +10,19 @@ mod machines;
 mod rejoin;
 mod reporting;
 mod secret_reads;
+mod sessions;
+mod spoilt;
 mod watchers;
 
 use alloc::{boxed::Box, vec::Vec};
 use core::{mem, time::Duration};
 
 use super::{
-    Agent, Effect, Exit, Input, Memory, Question, Settings, device, execution, heartbeat, post,
-    pull, readiness::Readiness, register, rotation, secrets, sync,
+    Agent, Effect, Exit, Input, Memory, Question, Settings, device, execution, heartbeat, hooks,
+    post, pull, readiness::Readiness, register, rotation, secrets, sync,
 };
 use crate::{
+    ids::CallId,
     step::Step,
     time::Now,
     wire::{call::Call, http::Request},
@@ -70,6 +74,7 @@ impl<'s> Turn<'s> {
         let told = mem::take(&mut memory.findings);
         self.effects.extend(told.iter().map(|finding| Effect::Tell(finding.notice())));
         self.found(mem::take(&mut memory.state));
+        self.start_hooks();
         self.registration(register::Input::Restarted(memory));
     }
 
@@ -80,7 +85,9 @@ impl<'s> Turn<'s> {
         self.rotation(rotation::Input::Ticked);
         self.device(device::Input::Ticked);
         self.dispatch(execution::Input::Ticked);
+        self.hooks(hooks::Input::Ticked);
         self.secrets(secrets::Input::Ticked);
+        self.sessions(super::sessions::Input::Ticked);
         self.sync(sync::Input::Ticked);
     }
 
@@ -101,6 +108,13 @@ impl<'s> Turn<'s> {
         post::request(self.settings, call, body, identity)
     }
 
+    /// Notes a question that is about to be asked.
+    pub(super) fn ask(&mut self, question: Question) -> CallId {
+        self.agent.last_call = self.agent.last_call.next();
+        self.agent.asked.insert(self.agent.last_call, question);
+        self.agent.last_call
+    }
+
     pub(super) fn send_request(
         &mut self,
         question: Question,
@@ -111,9 +125,7 @@ impl<'s> Turn<'s> {
         let answer_max = post::answer_max(call);
         let timeout =
             timeout.unwrap_or(self.settings.request_timeout).min(self.settings.request_timeout);
-        self.agent.last_call = self.agent.last_call.next();
-        let call = self.agent.last_call;
-        self.agent.asked.insert(call, question);
+        let call = self.ask(question);
         self.effects.push(Effect::Send { call, request, timeout, answer_max });
     }
 }

@@ -23,7 +23,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What was asked under the refused identity is answered to nobody; runs go on and are reported.
+    /// What was asked under the refused identity is answered to nobody; runs and sessions go on and are reported.
     pub(super) fn pause(&mut self) {
         self.heartbeat(heartbeat::Input::Quieted);
         self.pull(pull::Input::Quieted);
@@ -32,7 +32,10 @@ impl Turn<'_> {
         self.agent.rotation = Rotation::default();
         self.agent.device = Device::default();
         self.agent.asked.retain(|_, question| match question {
-            Question::Callback { .. } | Question::Register => true,
+            Question::Callback { .. }
+            | Question::Register
+            | Question::Session { .. }
+            | Question::Upload(_) => true,
             Question::Heartbeat
             | Question::Pull
             | Question::Report { .. }

@@ -47,5 +47,10 @@ pub(crate) fn base64url_text(bytes: &[u8]) -> String {
 
 /// The SHA-256 of bytes, in lower-case hexadecimal digits.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex_text(&Sha256::digest(bytes))
+}
+
+/// Writes bytes as lower-case hexadecimal digits.
+pub(super) fn hex_text(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

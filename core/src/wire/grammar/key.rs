@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::{
     Malformed,
-    encoding::{base64_text, key_bytes},
+    encoding::{base64_text, hex_text, key_bytes},
 };
 use crate::secret::Secret;
 
@@ -62,6 +62,11 @@ impl Checksum {
     /// Reads 44 characters of padded standard base64 alone, where the contract refuses hex.
     pub fn parse_base64(text: &str) -> Result<Self, Malformed> {
         key_bytes(text).map(Self).ok_or(Malformed::Base64Key)
+    }
+
+    /// 64 lower-case hex digits, as a file's digest is usually shown.
+    pub fn to_hex(self) -> String {
+        hex_text(&self.0)
     }
 }
 

@@ -12,7 +12,7 @@ use super::lexer::Lexer;
 pub(super) const TOKEN: &str = "meshward::Raw";
 
 /// Well-formed JSON text of one value.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Raw(Box<str>);
 
 impl Raw {

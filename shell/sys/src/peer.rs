@@ -2,7 +2,7 @@
 //! connected (`SO_PEERGROUPS`).
 //!
 //! No library offers this option safely, and the ways around it are wrong: `/proc/<pid>` may be another process by
-//! now, and tells the groups of this moment. So this crate is the one place with a call that the compiler cannot check.
+//! now, and tells the groups of this moment.
 
 use std::{
     ffi::c_int,

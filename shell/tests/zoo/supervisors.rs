@@ -1,0 +1,117 @@
+//! Programs that turn against the processes that supervise them, and agents that are no more.
+
+use std::{
+    ffi::OsString,
+    process::{Command, Stdio},
+};
+
+use meshward_core::agent::Cause;
+use meshward_shell::actions::supervise::{ControlGroup, Job};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::oneshot;
+
+use crate::pen::{PATIENCE, SHORT, bearers, mark, nothing_left, run, script, text, until, within};
+
+/// What shows the numbers of the watch and the guard.
+const ABOVE: &str = "watch=$PPID; read -r line < /proc/$PPID/stat; set -- ${line##*)}; guard=$2";
+
+const ENDED: &str = "the processes that supervise the run were ended by others";
+
+#[tokio::test]
+async fn a_program_that_kills_its_watch_is_ended_by_the_guard() {
+    for session in ["", "setsid"] {
+        let job = script(&format!("{ABOVE}; {session} $hang & kill -9 $watch; $hang"));
+        assert_eq!(run(job).await.cause, Cause::Broken(ENDED.into()));
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_kills_its_guard_is_ended_by_the_watch() {
+    for session in ["", "setsid"] {
+        let job = script(&format!("{ABOVE}; echo begun; {session} $hang & kill -9 $guard; $hang"));
+        let ending = run(job).await;
+        assert_eq!(ending.cause, Cause::Broken(ENDED.into()));
+        assert_eq!(text(&ending.stdout.bytes), "begun\n");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_kills_both_is_ended_by_the_agent() {
+    let job =
+        script(&format!("{ABOVE}; $hang & kill -STOP $watch $guard; kill -9 $watch $guard; $hang"));
+    assert_eq!(run(job).await.cause, Cause::Broken(ENDED.into()));
+}
+
+#[tokio::test]
+async fn a_program_that_stops_its_watch_or_its_guard_or_both_is_ended() {
+    for whom in ["$watch", "$guard", "$watch $guard"] {
+        let job = script(&format!("{ABOVE}; setsid $hang & kill -STOP {whom}; $hang"));
+        assert_eq!(run(within(SHORT, job)).await.cause, Cause::TimedOut);
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_its_caller_drops_is_ended() {
+    let (begun, job) = begun(script("setsid $hang & echo > \"$BEGUN\"; trap '' TERM; $hang"));
+    let mark = job.arguments[0].to_str().unwrap().to_owned();
+    let (_keep, cancelled) = oneshot::channel();
+    let running = tokio::spawn(meshward_shell::actions::supervise::supervise(job, cancelled));
+    until(|| begun.path().join("begun").exists(), || "it does not begin".into()).await;
+    running.abort();
+    nothing_left(&mark).await;
+}
+
+/// The folder in which a program makes the file `$BEGUN`.
+fn begun(mut job: Job) -> (tempfile::TempDir, Job) {
+    let folder = tempfile::tempdir().expect("a folder");
+    job.environment.push(("BEGUN".into(), folder.path().join("begun").into()));
+    (folder, job)
+}
+
+/// Tells the other process of the test below, which is this program again, where its program is to begin.
+const PLAY_THE_AGENT: &str = "MESHWARD_ZOO_PLAYS_THE_AGENT";
+
+#[tokio::test]
+async fn an_agent_that_is_killed_leaves_nothing_of_its_runs() {
+    let this = "supervisors::an_agent_that_is_killed_leaves_nothing_of_its_runs";
+    let program = "setsid $hang & setsid sh -c '(kill -STOP $$) & exit' & (trap '' TERM; $hang) & \
+                   trap '' TERM; $hang & echo > \"$BEGUN\"; $hang";
+    if let Some(part) = std::env::var_os(PLAY_THE_AGENT) {
+        play_the_agent(part, program).await;
+        return;
+    }
+    for group in ["never", "if-possible"] {
+        let (mark, folder) = (mark(), tempfile::tempdir().unwrap());
+        let part = format!("{mark}:{group}:{}", folder.path().join("begun").display());
+        let mut agent = Command::new(std::env::current_exe().unwrap())
+            .args([this, "--exact", "--nocapture"])
+            .env(PLAY_THE_AGENT, part)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let has_begun = || folder.path().join("begun").exists() && bearers(&mark).len() > 4;
+        until(has_begun, || format!("only {:?} began", bearers(&mark))).await;
+        let pid = Pid::from_raw(i32::try_from(agent.id()).unwrap()).unwrap();
+        kill_process(pid, Signal::KILL).unwrap();
+        agent.wait().unwrap();
+        nothing_left(&mark).await;
+    }
+}
+
+async fn play_the_agent(part: OsString, program: &str) {
+    let part = part.into_string().expect("the part is text");
+    let [mark, group, begun] = part.splitn(3, ':').collect::<Vec<_>>()[..] else {
+        panic!("{part}")
+    };
+    let mut job = within(PATIENCE, script(program));
+    job.arguments = vec![mark.into()];
+    job.environment.retain(|(name, _)| name != "MARK");
+    job.environment.extend([("MARK".into(), mark.into()), ("BEGUN".into(), begun.into())]);
+    job.group = match group {
+        "never" => ControlGroup::Never,
+        _ => ControlGroup::IfPossible,
+    };
+    let (_keep, cancelled) = oneshot::channel();
+    meshward_shell::actions::supervise::supervise(job, cancelled).await;
+}
