@@ -195,3 +195,53 @@ async fn connection(
     }
     let _left = tokio::time::timeout(limits.discard, stream.linger()).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future;
+
+    use meshward_core::wire::http::Response;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        sync::mpsc,
+        time::timeout,
+    };
+
+    use super::*;
+    use crate::local::Asked;
+
+    const ANSWER: Duration = Duration::from_millis(50);
+
+    async fn answer(place: std::net::SocketAddr, line: &str) -> String {
+        let mut stream = TcpStream::connect(place).await.unwrap();
+        let head = format!("{line} HTTP/1.1\r\nhost: node\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_run_is_waited_for_beyond_the_limit_of_other_answers() {
+        let (asked, mut inbox) = mpsc::channel::<Asked>(4);
+        tokio::spawn(async move {
+            let mut unanswered = Vec::new();
+            while let Some(asked) = inbox.recv().await {
+                if asked.request.path == "/v1/actions/run" {
+                    let run = timeout(ANSWER * 8, future::pending::<()>());
+                    assert!(run.await.is_err(), "it goes on");
+                    drop(asked.reply.send(Response::empty(204).into()));
+                } else {
+                    unanswered.push(asked);
+                }
+            }
+        });
+        let limits = Limits { answer: ANSWER, ..socket::LIMITS };
+        let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let place = door.local_addr().unwrap();
+        let (_go_on, stopped) = watch::channel(false);
+        tokio::spawn(listener(door, Hall::new(limits, None, asked), stopped));
+        assert!(answer(place, "GET /v1/state").await.starts_with("HTTP/1.1 503 "));
+        assert!(answer(place, "POST /v1/actions/run").await.starts_with("HTTP/1.1 204 "));
+    }
+}

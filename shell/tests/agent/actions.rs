@@ -275,7 +275,8 @@ async fn every_built_in_action_runs_for_the_control_plane_too() {
                     (json!("succeeded"), &json!(0)),
                     "{name}"
                 );
-                assert_ne!(output, "", "{name}");
+                // Of what is too long to go inline it tells where it was brought.
+                assert!(callback["output"].is_object(), "{name}");
             }
         }
     }

@@ -130,7 +130,7 @@ async fn dead(id: &str) {
 #[tokio::test]
 async fn a_tool_that_hangs_is_ended_with_its_children_at_its_deadline() {
     let folder = stand_in("traceroute", HANGING);
-    let ending = asked(TRACEROUTE, folder.path(), Duration::from_secs(2), MAX).await;
+    let ending = asked(TRACEROUTE, folder.path(), Duration::from_secs(5), MAX).await;
     assert_eq!(ending.cause, Cause::TimedOut);
     let mut lines = text(&ending.stdout).lines();
     assert_eq!(lines.next(), Some("begun"), "what it said before is kept");
