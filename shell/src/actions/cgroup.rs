@@ -49,7 +49,7 @@ impl Group {
 
     fn new_below(own: &Path) -> Self {
         let number = NAMED.fetch_add(1, Ordering::Relaxed);
-        Self(own.join(format!("run-{}-{number}", std::process::id())))
+        Self(own.join(format!("meshward-run-{}-{number}", std::process::id())))
     }
 
     pub(super) fn at(path: PathBuf) -> Self {

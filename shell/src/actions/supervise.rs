@@ -20,7 +20,7 @@ use std::{
 use meshward_core::agent::{Cause, Ending};
 use rustix::{
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, sendmsg, shutdown},
-    process::{Pid, Signal, kill_process, kill_process_group},
+    process::Pid,
 };
 use tokio::{
     io::AsyncReadExt as _,
@@ -286,9 +286,6 @@ fn force(guard: Child, group: Option<Group>) {
     }
     let id = guard.id().and_then(|id| i32::try_from(id).ok());
     if let Some(id) = id.and_then(Pid::from_raw) {
-        // They may have been stopped. One that has a guard no more ends everything by itself.
-        let _ = kill_process_group(id, Signal::CONT);
-        let _ = kill_process(id, Signal::KILL);
         end_session(id);
     }
     // Only now may another process get its number.

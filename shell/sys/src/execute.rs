@@ -54,8 +54,8 @@ pub fn execute(command: &mut Command, program: Program) {
         if let Some(group) = &group {
             join(group);
         }
-        for one in &limits {
-            limit(*one)?;
+        for limit in &limits {
+            set_limit(*limit)?;
         }
         if let Some(kept) = &kept {
             keep(kept)?;
@@ -74,28 +74,32 @@ fn join(group: &OwnedFd) {
     unsafe { libc::write(group.as_raw_fd(), c"0".as_ptr().cast(), 1) };
 }
 
-fn limit(limit: Limit) -> io::Result<()> {
-    let (resource, most) = match limit {
-        Limit::AddressSpace(most) => (libc::RLIMIT_AS, most),
-        Limit::FileSize(most) => (libc::RLIMIT_FSIZE, most),
-        Limit::OpenFiles(most) => (libc::RLIMIT_NOFILE, most),
-        Limit::Processes(most) => (libc::RLIMIT_NPROC, most),
-    };
+fn set_limit(limit: Limit) -> io::Result<()> {
     let mut known = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    exchange_limit(resource, None, Some(&mut known))?;
+    exchange_limit(limit, None, Some(&mut known))?;
+    let (Limit::AddressSpace(most)
+    | Limit::FileSize(most)
+    | Limit::OpenFiles(most)
+    | Limit::Processes(most)) = limit;
     known.rlim_cur = known.rlim_max.min(most);
     if !matches!(limit, Limit::OpenFiles(_)) {
         known.rlim_max = known.rlim_cur;
     }
-    exchange_limit(resource, Some(&known), None)
+    exchange_limit(limit, Some(&known), None)
 }
 
 #[expect(unsafe_code, reason = "only bare calls may be made between fork and execve")]
 fn exchange_limit(
-    resource: libc::__rlimit_resource_t,
+    limit: Limit,
     new: Option<&libc::rlimit>,
     old: Option<&mut libc::rlimit>,
 ) -> io::Result<()> {
+    let resource = match limit {
+        Limit::AddressSpace(_) => libc::RLIMIT_AS,
+        Limit::FileSize(_) => libc::RLIMIT_FSIZE,
+        Limit::OpenFiles(_) => libc::RLIMIT_NOFILE,
+        Limit::Processes(_) => libc::RLIMIT_NPROC,
+    };
     let new = new.map_or(ptr::null(), ptr::from_ref);
     let old = old.map_or(ptr::null_mut(), ptr::from_mut);
     // SAFETY: both are null or point to a struct that lives through the call, the second writable; 0 is this process.

@@ -161,7 +161,7 @@ burst()"
 #[tokio::test]
 async fn a_fork_bomb_is_ended() {
     for session in ["pass", "os.setsid()", "os.setpgid(0, 0)"] {
-        for job in both(|| within(PATIENCE / 10, python(&bomb(300, session)))) {
+        for job in both(|| within(PATIENCE / 20, python(&bomb(300, session)))) {
             assert_eq!(run(job).await.cause, Cause::TimedOut);
         }
     }
@@ -177,7 +177,7 @@ while True:
         os.setsid()
         continue
     os._exit(0)";
-    for job in both(|| within(PATIENCE / 10, python(chain))) {
+    for job in both(|| within(PATIENCE / 20, python(chain))) {
         assert_eq!(run(job).await.cause, Cause::Exited(0));
     }
 }

@@ -77,7 +77,7 @@ pub(crate) fn silent() -> &'static str {
     SILENT.get_or_init(|| {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("zoo-silent");
         // Another process of these tests may have made it.
-        let _ = mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR);
+        let _ = mkfifoat(CWD, &path, Mode::from_raw_mode(0o644));
         assert!(fs::metadata(&path).is_ok_and(|file| file.file_type().is_fifo()), "{path:?}");
         path.display().to_string()
     })

@@ -26,7 +26,7 @@ use super::super::cgroup::Group;
 const FREEZE_ROUNDS: usize = 16;
 
 /// How often a session is gone through.
-const SESSION_ROUNDS: usize = 3;
+const SESSION_ROUNDS: usize = 8;
 
 /// How long the first look at what is left waits for the killed ones to end; the next ones double it.
 const FIRST_PAUSE: Duration = Duration::from_millis(4);
@@ -159,27 +159,34 @@ fn below(mut open: Vec<i32>) -> Vec<(Pid, Pid)> {
     found
 }
 
-/// Kills what is left of a session of which the leader has ended and not been waited for, and what is below it.
+/// Kills a session of which the leader is a child of this process that has not been waited for, and what is below it.
 ///
-/// This is for whoever is no ancestor of them: what has left the session and lost its parent is not found.
+/// All are stopped first, and the leader is killed last: what loses its parent falls to it as long as it is there. Where
+/// it has ended already, what has left the session and lost its parent is not found.
 pub(crate) fn end_session(leader: Pid) {
-    let session = leader.as_raw_nonzero().get();
     let find = || {
-        let members: Vec<_> = all()
-            .into_iter()
-            .filter(|(pid, stat)| stat.session == session && *pid != session)
-            .collect();
+        let mut members = all();
+        members.retain(|(_, stat)| stat.session == leader.as_raw_nonzero().get());
+        let known: BTreeSet<i32> = members.iter().map(|(pid, _)| *pid).collect();
+        members.retain(|(_, stat)| !known.contains(&stat.parent));
         let below = below(members.iter().map(|(pid, _)| *pid).collect());
         let pair = |(pid, stat): (i32, Stat)| Pid::from_raw(pid).zip(Pid::from_raw(stat.parent));
         members.into_iter().filter_map(pair).chain(below).collect::<Vec<_>>()
     };
     for _ in 0..SESSION_ROUNDS {
         freeze(find);
-        // One that loses its parent is not known any more.
-        for (pid, parent) in find().into_iter().rev() {
+        let mut found = find();
+        found.retain(|(pid, _)| *pid != leader);
+        if found.is_empty() {
+            break;
+        }
+        // Children first: one that loses its parent is not taken for the one that was found.
+        for (pid, parent) in found.into_iter().rev() {
             signal(pid, parent, Signal::KILL);
         }
     }
+    // A child of this process, whether it has ended or not.
+    let _ = kill_process(leader, Signal::KILL);
 }
 
 /// What is read of a process.
