@@ -81,7 +81,13 @@ pub(crate) fn draw(u: &mut Unstructured<'_>) -> Result<(Caller, Request)> {
 }
 
 fn caller(u: &mut Unstructured<'_>) -> Result<(Caller, Headers)> {
-    let peer = |uid, groups| Peer { uid, groups, agent: 78, order_group: Some(1000), secret_group: Some(77) };
+    let peer = |uid, groups| Peer {
+        uid,
+        groups,
+        agent: 78,
+        order_group: Some(1000),
+        secret_group: Some(77),
+    };
     let socket = |peer| Caller { door: Door::Socket, peer };
     let none = Headers::new();
     let tcp = |authorization: &str| {

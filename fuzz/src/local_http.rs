@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use arbitrary::Unstructured;
 use meshward_core::{
     agent::{
-        Agent, Caller, DRAIN_MAX, Door, Effect, Input, Settings, StateFile, Stream,
+        Act, Acted, Agent, Caller, DRAIN_MAX, Door, Effect, Input, Settings, StateFile, Stream,
         local::{Ask, Miss, route},
     },
     backoff::Jitter,
@@ -61,8 +61,10 @@ struct Run {
     watchers: VecDeque<CallId>,
     calls: VecDeque<(CallId, String)>,
     changes: VecDeque<StateFile>,
-    /// Changes of files are carried out at once.
+    /// Changes of files, and looks at the hooks, are carried out at once.
     prompt: bool,
+    /// A look at the hooks is under way.
+    looking: bool,
     over: bool,
     statuses: Vec<u16>,
 }
@@ -84,6 +86,7 @@ impl Run {
             calls: VecDeque::new(),
             changes: VecDeque::new(),
             prompt: true,
+            looking: false,
             over: false,
             statuses: Vec::new(),
         };
@@ -149,6 +152,15 @@ impl Run {
             let outcome = if is_kept { Ok(()) } else { Err("no space left".to_owned()) };
             self.give(Input::Kept { file, outcome });
         }
+        self.look(is_kept);
+    }
+
+    /// A look that is under way ends.
+    fn look(&mut self, sees: bool) {
+        if core::mem::take(&mut self.looking) {
+            let scan = if sees { local_node::hooks() } else { local_node::no_hooks() };
+            self.give(Input::Acted(Acted::Scanned(Box::new(scan))));
+        }
     }
 
     fn pass(&mut self, time: Duration) {
@@ -162,6 +174,7 @@ impl Run {
             self.kept(true);
         }
         self.prompt = true;
+        self.look(true);
         self.pass(SETTLED_AFTER);
         while let Some((call, path)) = self.calls.pop_front() {
             if path.contains("/secrets/") {
@@ -228,6 +241,13 @@ impl Run {
                 self.over = true;
                 // Of a change that hangs at the disk nobody can tell how it ends.
                 self.asked.retain(|_, (_, request)| !is_write(request));
+            }
+            Effect::Act(Act::Scan) => {
+                assert!(!self.looking, "one look at a time");
+                self.looking = true;
+                if self.prompt {
+                    self.look(true);
+                }
             }
             Effect::Gather | Effect::Store(_) | Effect::Act(_) | Effect::Tell(_) => {}
         }
