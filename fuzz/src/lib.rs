@@ -20,6 +20,7 @@ mod request;
 mod route;
 mod streams;
 mod tree;
+mod upload;
 mod watch;
 
 pub use decode::{
@@ -33,6 +34,7 @@ pub use local::decode_local;
 pub use local_http::{local_http, local_statuses};
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
 pub use plane::{plane_http, plane_statuses};
+pub use upload::upload_url;
 pub use watch::decode_watch;
 
 /// A fuzz target by the name of its binary and of its folder in `corpus/`.
@@ -43,7 +45,7 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 24] = [
+pub const TARGETS: [Target; 25] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -68,4 +70,5 @@ pub const TARGETS: [Target; 24] = [
     Target { name: "local_http", run: local_http },
     Target { name: "plane_http", run: plane_http },
     Target { name: "timestamp", run: timestamp },
+    Target { name: "upload_url", run: upload_url },
 ];

@@ -1,7 +1,9 @@
 //! What programs on the node send, and what the disk holds of it.
 
 use meshward_core::{
-    agent::local::{Ask, CONTENT_TYPE_MAX, REPORT_BODY_MAX, read_report, route},
+    agent::local::{
+        Ask, CONTENT_TYPE_MAX, REPORT_BODY_MAX, RUN_BODY_MAX, read_order, read_report, route,
+    },
     wire::{
         grammar::ReportKey,
         http::{Body, Headers, Method, Request},
@@ -16,6 +18,7 @@ const METHODS: [Method; 6] =
 /// The same bytes as the body of a write, the content of a kept file, a key, a header and a path.
 pub fn decode_local(bytes: &[u8]) {
     write(bytes, None);
+    order(bytes);
     kept(bytes);
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     write(br#"{"content_type":"a","payload":1}"#, Some(text));
@@ -31,9 +34,16 @@ pub fn decode_local(bytes: &[u8]) {
     for method in METHODS {
         for path in [text.to_owned(), format!("/v1/state/{text}"), format!("/v1/{text}")] {
             let Ok(ask) = route(method, &path) else { continue };
-            let is_write = matches!(ask, Ask::PutReport(_));
-            let longest = ask.body_max();
-            assert!(longest == 0 || is_write && longest == REPORT_BODY_MAX);
+            let most = match ask {
+                Ask::PutReport(_) => REPORT_BODY_MAX,
+                Ask::RunAction => RUN_BODY_MAX,
+                Ask::DeleteReport(_)
+                | Ask::Read(_)
+                | Ask::ReloadHooks
+                | Ask::Secret(_)
+                | Ask::Watch => 0,
+            };
+            assert!([0, most].contains(&ask.body_max()));
         }
     }
 }
@@ -50,6 +60,16 @@ fn write(body: &[u8], if_match: Option<&str>) {
     assert!(!draft.content_type.is_empty() && draft.content_type.len() <= CONTENT_TYPE_MAX);
     assert!(draft.payload.text().len() <= VALUE_MAX);
     assert_eq!(draft.payload.compact(), draft.payload, "what is compact stays as it is");
+}
+
+fn order(bytes: &[u8]) {
+    let (method, path) = (Method::Post, "/v1/actions/run".to_owned());
+    let body = Body::Whole(bytes.to_vec());
+    let request = Request { method, path, query: None, headers: Headers::new(), body };
+    match read_order((&["a".to_owned()], true), 7, &request) {
+        Ok(order) => assert!(order.user == 7 && !order.action.is_empty()),
+        Err(refused) => assert_eq!(refused.status, 400),
+    }
 }
 
 fn kept(bytes: &[u8]) {

@@ -5,7 +5,7 @@
 
 use arbitrary::{Result, Unstructured};
 use meshward_core::{
-    agent::{Caller, Door, Peer},
+    agent::{Caller, Door, Peer, builtins},
     wire::http::{Body, Headers, Method, Request},
 };
 
@@ -136,12 +136,17 @@ fn fields(u: &mut Unstructured<'_>, headers: Headers) -> Result<Headers> {
 }
 
 fn body(u: &mut Unstructured<'_>) -> Result<Body> {
+    let order = |byte: u8| {
+        let action = builtins::ALL.get(usize::from(byte % 10)).unwrap_or(&"none");
+        Body::Whole(format!(r#"{{"action":"{action}","parameters":{{"peer_id":"::1"}}}}"#).into())
+    };
     let report = |payload: &str| {
         Body::Whole(format!(r#"{{"content_type":"text/plain","payload":{payload}}}"#).into())
     };
     Ok(match u.arbitrary::<u8>()? {
         0..64 => Body::EMPTY,
-        byte @ 64..160 => report(&byte.to_string()),
+        byte @ 64..128 => report(&byte.to_string()),
+        byte @ 128..160 => order(byte),
         160..170 => report("null"),
         170..180 => report(&format!("\"{}\"", "x".repeat(LONG_PAYLOAD))),
         180..190 => Body::Whole(br#"{"payload":1}"#.to_vec()),

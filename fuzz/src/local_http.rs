@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 use arbitrary::Unstructured;
 use meshward_core::{
     agent::{
-        Act, Acted, Agent, Caller, DRAIN_MAX, Door, Effect, Input, Settings, StateFile, Stream,
-        local::{Ask, Miss, route},
+        Act, Acted, Agent, Caller, Captured, Cause, DRAIN_MAX, Door, Effect, Ending, Input, RunId,
+        Settings, StateFile, Stream,
+        local::{Ask, Miss, gate, route},
+        local_runs::LOCAL_RUNS_MAX,
     },
     backoff::Jitter,
     ids::CallId,
@@ -61,6 +63,8 @@ struct Run {
     watchers: VecDeque<CallId>,
     calls: VecDeque<(CallId, String)>,
     changes: VecDeque<StateFile>,
+    /// Those that were begun and have not ended, in their order.
+    runs: VecDeque<RunId>,
     /// Changes of files, and looks at the hooks, are carried out at once.
     prompt: bool,
     /// A look at the hooks is under way.
@@ -85,6 +89,7 @@ impl Run {
             watchers: VecDeque::new(),
             calls: VecDeque::new(),
             changes: VecDeque::new(),
+            runs: VecDeque::new(),
             prompt: true,
             looking: false,
             over: false,
@@ -108,7 +113,9 @@ impl Run {
             160..196 => self.answer(u.arbitrary()?),
             196..208 => self.kept(u.arbitrary::<u8>()? < 200),
             208..216 => self.prompt = !self.prompt,
-            216..236 => self.pass(Duration::from_secs(u.arbitrary::<u8>()?.into())),
+            216..220 => self.finished(u.arbitrary()?),
+            220..224 => self.leave(),
+            224..236 => self.pass(Duration::from_secs(u.arbitrary::<u8>()?.into())),
             236..246 => {
                 if let Some(watcher) = self.watchers.pop_front() {
                     self.give(Input::Left(watcher));
@@ -163,6 +170,30 @@ impl Run {
         }
     }
 
+    fn finished(&mut self, byte: u8) {
+        if let Some(id) = self.runs.pop_front() {
+            self.finish(
+                id,
+                if byte < 128 { Cause::Exited((byte % 3).into()) } else { Cause::TimedOut },
+                byte,
+            );
+        }
+    }
+
+    fn finish(&mut self, id: RunId, cause: Cause, byte: u8) {
+        let stream = || Captured { bytes: vec![byte; 3], cut: byte % 2 == 1 };
+        let ending = Ending { cause, stdout: stream(), stderr: stream() };
+        self.give(Input::Acted(Acted::Finished { id, ending }));
+    }
+
+    /// The program that has waited for a run for the longest waits no more.
+    fn leave(&mut self) {
+        if let Some(RunId::Local(asker)) = self.runs.front().cloned() {
+            self.asked.remove(&asker);
+            self.give(Input::Left(asker));
+        }
+    }
+
     fn pass(&mut self, time: Duration) {
         self.now = self.now.after(time);
         self.give(Input::Ticked);
@@ -175,6 +206,9 @@ impl Run {
         }
         self.prompt = true;
         self.look(true);
+        while !self.runs.is_empty() {
+            self.finished(0);
+        }
         self.pass(SETTLED_AFTER);
         while let Some((call, path)) = self.calls.pop_front() {
             if path.contains("/secrets/") {
@@ -249,7 +283,20 @@ impl Run {
                     self.look(true);
                 }
             }
-            Effect::Gather | Effect::Store(_) | Effect::Act(_) | Effect::Tell(_) => {}
+            Effect::Act(Act::Run { id, .. }) => {
+                self.runs.push_back(id);
+                assert!(self.runs.len() <= LOCAL_RUNS_MAX);
+            }
+            Effect::Act(Act::Cancel(id)) => {
+                if let Some(at) = self.runs.iter().position(|run| *run == id) {
+                    self.runs.remove(at);
+                    self.finish(id, Cause::Cancelled, 0);
+                }
+            }
+            Effect::Act(Act::Install { .. } | Act::Upload { .. })
+            | Effect::Gather
+            | Effect::Store(_)
+            | Effect::Tell(_) => {}
         }
     }
 }
@@ -264,6 +311,9 @@ fn check(gated: bool, (caller, request): (&Caller, &Request), response: &Respons
     assert!(!local_node::markers().iter().any(|marker| text.contains(marker)), "{request:?}");
     if caller.door == Door::Health {
         return check_health(request, response, text);
+    }
+    if asked == Ok(Ask::RunAction) && !matches!(response.status, 401 | 403) {
+        assert!(gate::may_order(caller), "an order is taken from {caller:?}");
     }
     if is_of_secrets(&request.path) && !matches!(response.status, 401 | 404 | 405) {
         check_secrets(gated, caller, response);

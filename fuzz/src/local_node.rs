@@ -6,7 +6,7 @@ use meshward_core::{
     agent::{
         ActionSettings, Answer, Content, Failure, Folder, FoundContent, FoundFile, FoundHook,
         FoundProgram, FoundSidecar, Memory, Purpose, Scan, Settings, Sight, StagedFile, StateFile,
-        TcpSettings,
+        TcpSettings, builtins,
     },
     secret::Secret,
     wire::{
@@ -53,7 +53,7 @@ pub(crate) fn settings(secret_auth_enabled: bool) -> Settings {
             max_concurrent: 2,
             max_action_timeout: Duration::from_secs(600),
             max_output_bytes: 1 << 20,
-            builtins: vec!["diagnostics.collect".into()],
+            builtins: builtins::ALL.map(Into::into).into(),
             hooks: true,
             origin: Origin { is_encrypted: false, host: "plane.example".into() },
         },

@@ -159,4 +159,9 @@ fn the_corpus_of_the_local_api_tells_these_stories() {
     let secrets =
         [200, 200, 500, 404, 403, 429, 503, 500, 503, 503, 400, 200, 400, 400, 400, 200, 200, 200];
     assert_eq!(statuses("secrets"), secrets);
+    // Run, unknown, answered by the agent itself, no body; by a member of the group of the socket; by one of another
+    // group, by nobody known and by TCP; one too many. One leaves and makes room; the others end,
+    // and the health listener is asked.
+    let orders = [200, 200, 200, 400, 200, 403, 403, 403, 503];
+    assert_eq!(statuses("orders"), [orders.as_slice(), &[200; 9]].concat());
 }

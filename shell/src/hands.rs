@@ -15,7 +15,7 @@ use meshward_core::{
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    actions::{self, bounded::bounded},
+    actions::{self, Own, bounded::bounded},
     chance,
     client::Client,
     hooks::{self, HooksDir, Watch},
@@ -32,6 +32,7 @@ pub(crate) struct Hands {
     facts: mpsc::Sender<Input>,
     client: Client,
     tunnel: Arc<dyn Tunnel>,
+    own: Arc<Own>,
     runs: BTreeMap<RunId, oneshot::Sender<()>>,
     hooks: HooksDir,
     /// The watch that the last look has made.
@@ -39,9 +40,14 @@ pub(crate) struct Hands {
 }
 
 impl Hands {
-    pub(crate) fn new(facts: mpsc::Sender<Input>, client: Client, hooks: HooksDir) -> Self {
-        let (tunnel, runs, watch) = (Arc::new(NoTunnel), BTreeMap::new(), Arc::default());
-        Self { facts, client, tunnel, runs, hooks, watch }
+    pub(crate) fn new(
+        facts: mpsc::Sender<Input>,
+        client: Client,
+        (own, hooks): (Own, HooksDir),
+    ) -> Self {
+        let (own, watch) = (Arc::new(own), Arc::default());
+        let (tunnel, runs) = (Arc::new(NoTunnel), BTreeMap::new());
+        Self { facts, client, tunnel, own, runs, hooks, watch }
     }
 
     pub(crate) fn begin(&mut self, act: Act) {
@@ -58,9 +64,10 @@ impl Hands {
         let (cancel, cancelled) = oneshot::channel();
         self.runs.retain(|_, running| !running.is_closed());
         self.runs.insert(id.clone(), cancel);
-        let (facts, hooks) = (self.facts.clone(), self.hooks.clone());
+        let (facts, own, hooks) = (self.facts.clone(), Arc::clone(&self.own), self.hooks.clone());
         tokio::spawn(async move {
-            let task = tokio::spawn(actions::run(run, hooks, cancelled));
+            let task =
+                tokio::spawn(async move { actions::run(run, (&own, hooks), cancelled).await });
             let ending = task.await.unwrap_or_else(|broken| broke(&broken.to_string()));
             // A closed inbox means that the agent has ended.
             let _ = facts.send(Input::Acted(Acted::Finished { id, ending })).await;

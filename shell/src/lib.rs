@@ -16,6 +16,7 @@ pub mod store;
 pub mod tokens;
 pub mod tunnel;
 
+mod askers;
 mod drive;
 mod hands;
 mod metadata;

@@ -1,20 +1,21 @@
 //! Carries out the agent's effects; decides nothing.
 
 use std::{
-    collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use meshward_core::{
-    agent::{Effect, Input, Level, Notice, Order, Stored, Stream},
+    agent::{Act, Effect, Input, Level, Notice, Order, RunId, Stored, Stream},
     ids::CallId,
     wire::{http::Request, sse::Frame},
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tracing::{debug, error, info, warn};
 
 use crate::{
+    actions::Own,
+    askers::Askers,
     chance,
     client::Client,
     drive::Outcome,
@@ -34,9 +35,8 @@ pub(crate) struct Performer {
     sources: RegistrationSources,
     facts: mpsc::Sender<Input>,
     hands: Hands,
-    askers: BTreeMap<CallId, oneshot::Sender<Reply>>,
+    askers: Askers,
     watchers: Watchers,
-    last_asked: CallId,
 }
 
 impl Performer {
@@ -44,29 +44,24 @@ impl Performer {
         (store, writer): (Store, Writer),
         client: Client,
         sources: RegistrationSources,
+        (own, hooks): (Own, HooksDir),
         facts: mpsc::Sender<Input>,
-        hooks: HooksDir,
     ) -> Self {
         Self {
             store: Arc::new(Mutex::new(store)),
             writer,
-            hands: Hands::new(facts.clone(), client.clone(), hooks),
+            hands: Hands::new(facts.clone(), client.clone(), (own, hooks)),
             client,
             sources,
+            askers: Askers::new(facts.clone()),
             facts,
-            askers: BTreeMap::new(),
             watchers: Watchers::default(),
-            last_asked: CallId::default(),
         }
     }
 
     /// Notes who asked, and makes it a fact.
     pub(crate) fn take_in(&mut self, asked: Asked) -> Input {
-        self.last_asked = self.last_asked.next();
-        // An asker that has given up waits no more.
-        self.askers.retain(|_, asker| !asker.is_closed());
-        self.askers.insert(self.last_asked, asked.reply);
-        Input::Asked { call: self.last_asked, caller: asked.caller, request: asked.request }
+        self.askers.take_in(asked)
     }
 
     /// Carries out one effect; what takes long is begun and answered through the inbox.
@@ -80,8 +75,8 @@ impl Performer {
             Effect::Send { call, request, timeout, answer_max } => {
                 self.send(call, request, (timeout, answer_max))
             }
-            Effect::Act(act) => self.hands.begin(act),
-            Effect::Reply { call, response } => self.reply(call, response.into()),
+            Effect::Act(act) => self.act(act),
+            Effect::Reply { call, response } => self.askers.reply(call, response.into()),
             Effect::Stream(Stream::Open { watcher, hello }) => self.open_stream(watcher, &hello),
             Effect::Stream(Stream::Send { to, frame }) => self.watchers.send(&to, &frame),
             Effect::Stream(Stream::Close) => self.watchers.close(),
@@ -125,11 +120,12 @@ impl Performer {
         });
     }
 
-    fn reply(&mut self, call: CallId, reply: Reply) {
-        if let Some(asker) = self.askers.remove(&call) {
-            // An asker that has gone needs no answer.
-            let _ = asker.send(reply);
+    /// Whoever has ordered a run locally is watched while it goes on.
+    fn act(&mut self, act: Act) {
+        if let Act::Run { id: RunId::Local(asker), .. } = &act {
+            self.askers.watch(*asker);
         }
+        self.hands.begin(act);
     }
 
     fn open_stream(&mut self, watcher: CallId, hello: &Frame) {
@@ -140,7 +136,7 @@ impl Performer {
             let _ = absence.await;
             let _ = facts.send(Input::Left(watcher)).await;
         });
-        self.reply(watcher, Reply::Stream(feed));
+        self.askers.reply(watcher, Reply::Stream(feed));
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::{future::Future, io};
 
-use meshward_core::agent::{ActionSettings, Exit, Input, Purpose, Settings, TcpSettings};
+use meshward_core::agent::{ActionSettings, Exit, Input, Purpose, Settings, TcpSettings, builtins};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tracing::info;
 
 use crate::{
-    actions,
+    actions::Own,
     client::{Client, ClientError, ClientSettings},
     config::{Config, LocalApi},
     drive::{self, INBOX_MAX, Inbox},
@@ -49,6 +49,16 @@ pub async fn run(
     purpose: Purpose,
     stop: impl Future<Output = ()>,
 ) -> Result<Exit, StartError> {
+    run_knowing(config, Own::default(), purpose, stop).await
+}
+
+/// As [`run`], where the actions may tell of this process what is given here.
+pub async fn run_knowing(
+    config: &Config,
+    own: Own,
+    purpose: Purpose,
+    stop: impl Future<Output = ()>,
+) -> Result<Exit, StartError> {
     let sources = RegistrationSources::of(&config.registration)?;
     let mut store = Store::open(&config.node.data_dir)?.forgetting(sources.token_file());
     let memory = store.remember()?;
@@ -65,13 +75,8 @@ pub async fn run(
     };
     let (writer, written) = start_writer(&mut store, &facts_in)?;
     info!(version = VERSION, control_plane = config.control_plane.url, "starting");
-    let performer = Performer::new(
-        (store, writer),
-        client,
-        sources,
-        facts_in,
-        HooksDir::new(&config.actions.hooks_dir),
-    );
+    let hooks = HooksDir::new(&config.actions.hooks_dir);
+    let performer = Performer::new((store, writer), client, sources, (own, hooks), facts_in);
     let exit = drive::drive(&settings, memory, performer, Inbox { facts, asked }, stop).await;
     listeners.close(config.local_api.shutdown_timeout).await;
     written.wait(config.local_api.shutdown_timeout).await;
@@ -109,7 +114,7 @@ fn settings(config: &Config, purpose: Purpose, client: &Client) -> Result<Settin
             max_action_timeout: config.actions.max_action_timeout,
             max_output_bytes: config.actions.max_output_bytes,
             origin: client.origin(),
-            builtins: actions::BUILTINS.iter().map(|&name| name.to_owned()).collect(),
+            builtins: builtins::ALL.map(str::to_owned).into(),
             hooks: config.actions.enabled && purpose == Purpose::Run,
         },
     })

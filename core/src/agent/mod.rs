@@ -4,12 +4,14 @@
 //! orders of `facts/`. Every call has a [`CallId`], and its answer finds the machine that asked by it.
 
 pub mod archive;
+pub mod builtins;
 pub mod device;
 pub mod execution;
 pub mod facts;
 pub mod heartbeat;
 pub mod hooks;
 pub mod local;
+pub mod local_runs;
 pub mod network;
 pub mod notice;
 pub mod own_reports;
@@ -43,13 +45,19 @@ pub use facts::{
 };
 pub use notice::{Level, Notice};
 
-use crate::{ids::CallId, step::Step, time::Now, wire::identity::Identity};
+use crate::{
+    ids::CallId,
+    step::Step,
+    time::{Mono, Now},
+    wire::identity::Identity,
+};
 use archive::Archive;
 use device::Device;
 use execution::Dispatch;
 use heartbeat::Heartbeat;
 use hooks::Hooks;
 use life::{Life, Question};
+use local_runs::LocalRuns;
 use network::Network;
 use pull::Pull;
 use readiness::Readiness;
@@ -69,6 +77,8 @@ pub const DRAIN_MAX: Duration = Duration::from_secs(30);
 /// Everything the agent knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agent {
+    /// When the process was told what it remembers.
+    started: Mono,
     registration: Registration,
     identity: Option<Identity>,
     /// What the data directory held of a rotation when the process started.
@@ -80,6 +90,7 @@ pub struct Agent {
     device: Device,
     dispatch: Dispatch,
     hooks: Hooks,
+    local_runs: LocalRuns,
     secrets: Secrets,
     network: Network,
     view: View,

@@ -92,6 +92,11 @@ impl Pull {
         }
     }
 
+    /// Whether a trigger has an effect.
+    pub const fn is_awake(&self) -> bool {
+        !matches!(self.phase, Phase::Dormant)
+    }
+
     /// When the next [`Input::Ticked`] is wanted, if at all.
     pub const fn wakeup(&self) -> Option<Mono> {
         match self.phase {

@@ -26,6 +26,7 @@ impl Agent {
             queues: Queues {
                 executions_active: executions_active as u64,
                 executions_waiting: executions_waiting as u64,
+                local_runs: self.local_runs.running() as u64,
                 reports_unsynced: self.reports.unsynced().len() as u64,
                 reports_writing: self.reports.writing() as u64,
             },

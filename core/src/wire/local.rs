@@ -217,6 +217,8 @@ pub struct Status {
 pub struct Queues {
     pub executions_active: u64,
     pub executions_waiting: u64,
+    /// What programs of this node have ordered.
+    pub local_runs: u64,
     /// What the control plane has not been told yet.
     pub reports_unsynced: u64,
     /// What is on its way to the disk.

@@ -3,6 +3,7 @@
 //! Bytes become types once, through [`json::decode_strict`] or [`json::decode_tolerant`], and types become bytes
 //! once, through [`json::encode`]. Only this module derives serde.
 
+pub mod action;
 pub mod bearer;
 pub mod call;
 pub mod capabilities;

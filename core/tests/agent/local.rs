@@ -4,7 +4,7 @@ use meshward_core::{
     agent::{
         hooks::Hooks,
         local::{
-            Ask, Miss, REPORT_BODY_MAX, Read, Shelf, health, look_up, missed, route, run_action,
+            Ask, Miss, REPORT_BODY_MAX, RUN_BODY_MAX, Read, Shelf, health, look_up, missed, route,
         },
         network::Network,
         readiness::Readiness,
@@ -159,9 +159,6 @@ fn what_this_node_does_not_do_is_told_by_name() {
     let error = |text: &str| (503, format!("{{\"error\":\"{text}\"}}\n"));
     assert_eq!(told("/v1/log-status"), error("log status not available"));
     assert_eq!(told("/v1/audit/status"), error("audit status not available"));
-    let run = |builtins: &[String]| (run_action(builtins).status, text(&run_action(builtins)));
-    assert_eq!(run(&[]), error("actions not available"));
-    assert_eq!(run(&actions().builtins), error("local action execution not available"));
 }
 
 #[test]
@@ -253,16 +250,16 @@ fn a_key_is_decoded_once_and_one_that_cannot_be_is_left_to_its_grammar() {
 }
 
 #[test]
-fn only_the_write_of_a_report_that_can_be_has_a_body() {
+fn only_the_write_of_a_report_that_can_be_and_an_order_have_a_body() {
     let longest = |method, path: &str| route(method, path).map(|ask| ask.body_max());
     assert_eq!(longest(Method::Put, "/v1/state/report/a"), Ok(REPORT_BODY_MAX));
+    assert_eq!(longest(Method::Post, "/v1/actions/run"), Ok(RUN_BODY_MAX));
     let others = [
         (Method::Put, "/v1/state/report/..%2Fa"),
         (Method::Get, "/v1/state/report/a"),
         (Method::Delete, "/v1/state/report/a"),
         (Method::Get, "/v1/state/secrets/a"),
         (Method::Get, "/v1/watch"),
-        (Method::Post, "/v1/actions/run"),
         (Method::Post, "/v1/hooks/reload"),
     ];
     for (method, path) in others {

@@ -39,14 +39,6 @@ fn a_pull_brings_peers_and_the_policy_as_it_stands_there_and_a_null_one_takes_it
 }
 
 #[test]
-fn an_order_that_this_node_cannot_carry_out_is_refused_by_name() {
-    let (mut bench, _) = Bench::armed(StagedFile::Missing);
-    let error = |text: &str| (503, format!("{{\"error\":\"{text}\"}}\n"));
-    let run = ask(&mut bench, Method::Post, "/v1/actions/run");
-    assert_eq!(run, error("local action execution not available"));
-}
-
-#[test]
 fn the_policy_of_an_answer_is_read_as_it_stands_and_a_broken_one_fails_the_pull() {
     let policy = |body: &str| {
         let pulled = verdict::pull(&responded(200, body));

@@ -3,6 +3,7 @@
 use meshward_core::{
     secret::Secret,
     wire::{
+        action::{RunRequest, RunResult},
         grammar::{Malformed, ReportKey},
         identity::{
             Corrupt, Files, Flaw, Found, Identity, IdentityFile, KeyFile, TokenDigest, Unusable,
@@ -222,6 +223,7 @@ fn local_status() {
         queues: Queues {
             executions_active: 1,
             executions_waiting: 2,
+            local_runs: 5,
             reports_unsynced: 3,
             reports_writing: 4,
         },
@@ -234,6 +236,24 @@ fn local_status() {
     };
     written("local_status.starting", &starting);
     read("local_status.starting", &starting);
+}
+
+#[test]
+fn local_runs() {
+    let pairs = [("count", "3"), ("peer_id", "10.99.0.2")];
+    let parameters = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let request = RunRequest {
+        action: Some("diagnostics.ping_peer".into()),
+        parameters: Some(parameters.into()),
+    };
+    both("local_run.request", &request);
+    let result = RunResult {
+        status: "failed".into(),
+        exit_code: 1,
+        stdout: String::new(),
+        stderr: "ping not available\n".into(),
+    };
+    both("local_run.result", &result);
 }
 
 fn report() -> ReportEntry {

@@ -8,24 +8,30 @@ mod diagnostics;
 mod hook;
 mod host;
 mod kept;
+pub mod own;
+pub mod peers;
 pub mod supervise;
 pub mod supervisor;
 pub mod tool;
 
 use std::any::Any;
 
-use meshward_core::agent::{Captured, Cause, Ending, Program, Run};
+use meshward_core::agent::{
+    Captured, Cause, Ending, Program, Run,
+    builtins::{self, COLLECT, peer},
+};
 use tokio::{sync::oneshot, task::JoinError};
+
+pub use own::Own;
 
 use crate::hooks::HooksDir;
 
-const COLLECT: &str = "diagnostics.collect";
-
-/// The names of the built-in actions.
-pub const BUILTINS: [&str; 1] = [COLLECT];
-
 /// Runs an action until it ends, its deadline passes, or `cancelled` is sent or dropped.
-pub async fn run(run: Run, hooks: HooksDir, cancelled: oneshot::Receiver<()>) -> Ending {
+pub async fn run(
+    run: Run,
+    (own, hooks): (&Own, HooksDir),
+    cancelled: oneshot::Receiver<()>,
+) -> Ending {
     let limit = run.max_output_bytes;
     let deadline = run.deadline;
     let (name, parameters) = match run.program {
@@ -38,18 +44,22 @@ pub async fn run(run: Run, hooks: HooksDir, cancelled: oneshot::Receiver<()>) ->
             return hook::run(hook, hooks, cancelled).await;
         }
     };
+    match peer::tool(&name, &parameters) {
+        Some(Ok(tool)) => return peers::ask(&tool, tool::PATH, (deadline, limit), cancelled).await,
+        Some(Err(words)) => return builtins::failed(words),
+        None => {}
+    }
+    if let Some(told) = own.told(&name, &parameters, limit) {
+        return told;
+    }
     let mut work = match name.as_str() {
         COLLECT => tokio::spawn(diagnostics::collect(parameters)),
-        name => return without_output(Cause::Broken(format!("unknown builtin action: {name}"))),
+        name => return without_output(Cause::Broken(builtins::unknown(name))),
     };
     let ending = tokio::select! {
         biased;
         done = &mut work => match done {
-            Ok(text) => Ending {
-                cause: Cause::Exited(0),
-                stdout: captured(text, limit),
-                stderr: Captured::default(),
-            },
+            Ok(text) => builtins::printed(text, limit),
             Err(error) => without_output(Cause::Broken(broken(error))),
         },
         _ = cancelled => without_output(Cause::Cancelled),
@@ -61,12 +71,6 @@ pub async fn run(run: Run, hooks: HooksDir, cancelled: oneshot::Receiver<()>) ->
 
 fn without_output(cause: Cause) -> Ending {
     Ending { cause, stdout: Captured::default(), stderr: Captured::default() }
-}
-
-fn captured(mut bytes: Vec<u8>, limit: usize) -> Captured {
-    let cut = bytes.len() > limit;
-    bytes.truncate(limit);
-    Captured { bytes, cut }
 }
 
 fn broken(error: JoinError) -> String {
@@ -85,10 +89,13 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
 mod tests {
     use std::{collections::BTreeMap, path::Path, time::Duration};
 
-    use meshward_core::agent::{Captured, Cause, Program, Run};
+    use meshward_core::agent::{
+        Cause, Ending, Program, Run,
+        builtins::{ALL, COLLECT, CONFIG_DUMP, PING, SYSTEM_INFO, TRACEROUTE},
+    };
     use tokio::sync::oneshot;
 
-    use super::{BUILTINS, HooksDir, captured, run};
+    use super::{HooksDir, Own, run};
 
     fn order(action: &str, deadline: Duration) -> Run {
         let max_output_bytes = 1 << 20;
@@ -96,35 +103,57 @@ mod tests {
         Run { program, deadline, max_output_bytes }
     }
 
-    fn no_hooks() -> HooksDir {
-        HooksDir::new(Path::new("/nowhere"))
+    async fn ended(order: Run, own: &Own, cancelled: oneshot::Receiver<()>) -> Ending {
+        run(order, (own, HooksDir::new(Path::new("/nowhere"))), cancelled).await
     }
 
     #[tokio::test]
-    async fn every_built_in_action_ends_well() {
-        for name in BUILTINS {
+    async fn what_needs_no_parameter_ends_well() {
+        let own = Own { config: Some("[a]".to_owned()), ..Own::default() };
+        for name in [COLLECT, CONFIG_DUMP, SYSTEM_INFO] {
             let (_stop, cancel) = oneshot::channel();
-            let ending = run(order(name, Duration::from_secs(60)), no_hooks(), cancel).await;
+            let ending = ended(order(name, Duration::from_secs(60)), &own, cancel).await;
             assert_eq!(ending.cause, Cause::Exited(0));
             assert!(!ending.stdout.bytes.is_empty() && !ending.stdout.cut);
         }
     }
 
     #[tokio::test]
+    async fn every_built_in_action_is_known_here_or_answered_by_the_agent_itself() {
+        let mut elsewhere = Vec::new();
+        for name in ALL {
+            let (_stop, cancel) = oneshot::channel();
+            let ending = ended(order(name, Duration::from_secs(60)), &Own::default(), cancel).await;
+            elsewhere.extend(matches!(ending.cause, Cause::Broken(_)).then_some(name));
+        }
+        assert_eq!(elsewhere, ["health.check", "mesh.reconnect"]);
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_is_no_address_is_refused_in_words_before_any_tool_is_looked_for() {
+        for name in [PING, TRACEROUTE] {
+            let (_stop, cancel) = oneshot::channel();
+            let ending = ended(order(name, Duration::from_secs(60)), &Own::default(), cancel).await;
+            assert_eq!(ending.cause, Cause::Exited(1));
+            assert_eq!(ending.stderr.bytes, b"peer_id is required: the mesh IP of a peer\n");
+        }
+    }
+
+    #[tokio::test]
     async fn an_unknown_action_is_broken_and_named() {
         let (_stop, cancel) = oneshot::channel();
-        let ending = run(order("x.y", Duration::from_secs(60)), no_hooks(), cancel).await;
+        let ending = ended(order("x.y", Duration::from_secs(60)), &Own::default(), cancel).await;
         assert_eq!(ending.cause, Cause::Broken("unknown builtin action: x.y".into()));
     }
 
     #[tokio::test]
     async fn a_run_ends_at_its_deadline_and_when_it_is_cancelled() {
         let (_stop, cancel) = oneshot::channel();
-        let ending = run(order(BUILTINS[0], Duration::ZERO), no_hooks(), cancel).await;
+        let ending = ended(order(COLLECT, Duration::ZERO), &Own::default(), cancel).await;
         assert_eq!(ending.cause, Cause::TimedOut);
         let (stop, cancel) = oneshot::channel();
         stop.send(()).unwrap();
-        let ending = run(order(BUILTINS[0], Duration::from_secs(60)), no_hooks(), cancel).await;
+        let ending = ended(order(COLLECT, Duration::from_secs(60)), &Own::default(), cancel).await;
         assert_eq!(ending.cause, Cause::Cancelled);
     }
 
@@ -134,11 +163,5 @@ mod tests {
         assert_eq!(super::broken(literal.unwrap_err()), "panic: literal");
         let number = tokio::spawn(async { panic!("number {}", 7) }).await;
         assert_eq!(super::broken(number.unwrap_err()), "panic: number 7");
-    }
-
-    #[test]
-    fn output_is_kept_up_to_the_limit_and_no_further() {
-        assert_eq!(captured(vec![1; 4], 4), Captured { bytes: vec![1; 4], cut: false });
-        assert_eq!(captured(vec![1; 5], 4), Captured { bytes: vec![1; 4], cut: true });
     }
 }

@@ -26,7 +26,7 @@ pub const OUTPUT_MAX: usize = 512 * 1024;
 pub async fn text(command: &[&str], limit: Duration) -> Option<String> {
     // Held until the end: a tool is ended where it is dropped.
     let (_go_on, cancelled) = oneshot::channel();
-    let ending = run(command, limit, OUTPUT_MAX, cancelled).await?;
+    let ending = capture(PATH, command, (limit, OUTPUT_MAX), cancelled).await?;
     match ending.cause {
         Cause::Exited(0) => Some(String::from_utf8_lossy(&ending.stdout.bytes).into_owned()),
         Cause::Exited(_)
@@ -37,22 +37,23 @@ pub async fn text(command: &[&str], limit: Duration) -> Option<String> {
     }
 }
 
-/// How a tool ended; `None` where it is missing.
-pub async fn run(
+/// How a tool ended, with what it printed on each stream up to `max` bytes; `None` where no folder of `path` has it. It is
+/// ended when its time is over or `cancelled` is sent or dropped.
+pub async fn capture(
+    path: &str,
     command: &[&str],
-    limit: Duration,
-    max_output_bytes: usize,
+    (limit, max): (Duration, usize),
     cancelled: oneshot::Receiver<()>,
 ) -> Option<Ending> {
-    let path = find(command.first()?, PATH)?;
+    let program = find(command.first()?, path)?;
     let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
     let job = Job {
-        executable: Executable::Path(path),
+        executable: Executable::Path(program),
         arguments: command.iter().map(OsString::from).collect(),
         environment: vec![variable("PATH", PATH), variable("LC_ALL", "C")],
         directory: "/".into(),
         deadline: limit,
-        max_output_bytes,
+        max_output_bytes: max,
         limits: Limits::default(),
         // It begins nothing that would need one.
         group: ControlGroup::Never,

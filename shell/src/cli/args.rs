@@ -22,6 +22,11 @@ const SECRET_EXAMPLES: &str = "Examples:
   meshward secret get db-password
   meshward secret get db-password --version 2";
 
+const ACTIONS_EXAMPLES: &str = "Examples:
+  meshward actions run health.check
+  meshward actions run diagnostics.ping_peer --param peer_id=10.99.0.2 --param count=3
+  meshward actions run logs.snapshot --param lines=20 --param since=15m";
+
 /// The Meshward node agent.
 #[derive(Debug, Parser)]
 #[command(name = "meshward", version, arg_required_else_help = true, after_help = EXAMPLES)]
@@ -91,6 +96,12 @@ pub(super) enum Command {
     Policies,
     /// List the other nodes of the mesh
     Peers,
+    /// List and run the actions of this node
+    #[command(after_help = ACTIONS_EXAMPLES)]
+    Actions {
+        #[command(subcommand)]
+        part: ActionsPart,
+    },
     /// List the hooks of this node, or look at their directory again
     Hooks {
         #[command(subcommand)]
@@ -194,6 +205,39 @@ pub(super) enum HooksPart {
     List,
     /// Look at the hooks directory now, and tell what is wrong in it
     Reload,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ActionsPart {
+    /// List the built-in actions and the hooks
+    List,
+    /// Run a built-in action and print how it ended; 0 only where it succeeded
+    Run(RunAction),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct RunAction {
+    /// Name as `actions list` tells it
+    #[arg(value_parser = name)]
+    pub(super) name: String,
+    /// Parameter of the action; any number of them
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair)]
+    pub(super) parameters: Vec<(String, String)>,
+}
+
+fn name(text: &str) -> Result<String, &'static str> {
+    match text.is_empty() {
+        true => Err("a name must not be empty"),
+        false => Ok(text.to_owned()),
+    }
+}
+
+/// A name, which holds no `=`, and its value, which may.
+fn pair(text: &str) -> Result<(String, String), &'static str> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        Some(_) | None => Err("a parameter is a name, =, and its value, such as count=3"),
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -11,7 +11,11 @@ use super::{
     args::{Global, Output},
     config, say,
 };
-use crate::{config::Config, hygiene, log, run};
+use crate::{
+    actions::Own,
+    config::{Config, show},
+    hygiene, log, run,
+};
 
 pub(super) fn run(global: &Global) -> Outcome {
     match start(global, Purpose::Run)? {
@@ -51,9 +55,10 @@ fn ended(exit: &Exit) -> Failed {
 fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
     let loaded = config::load(global)?;
     let idle = loaded.idle();
+    let shown = show::toml(&loaded.rows);
     let (config, strangers) = (loaded.config, loaded.strangers);
     let failed = |error: &dyn Error| Failed::new(Code::Failed, causes(error));
-    let _flushed = log::start(&config.log).map_err(|error| failed(&error))?;
+    let (_flushed, ring) = log::start(&config.log).map_err(|error| failed(&error))?;
     if !idle.is_empty() {
         warn!("without effect in this version: {}", idle.join(", "));
     }
@@ -74,12 +79,13 @@ fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
         .enable_all()
         .build()
         .map_err(|error| failed(&error))?;
-    runtime.block_on(until_told(&config, purpose)).map_err(|error| failed(error.as_ref()))
+    let own = Own { config: Some(shown), log: Some(ring), hears_hangup: true };
+    runtime.block_on(until_told(&config, own, purpose)).map_err(|error| failed(error.as_ref()))
 }
 
-async fn until_told(config: &Config, purpose: Purpose) -> Result<Exit, Box<dyn Error>> {
+async fn until_told(config: &Config, own: Own, purpose: Purpose) -> Result<Exit, Box<dyn Error>> {
     let told = told()?;
-    Ok(run::run(config, purpose, told).await?)
+    Ok(run::run_knowing(config, own, purpose, told).await?)
 }
 
 /// Ends with the first SIGTERM or SIGINT; a SIGHUP is told to need a restart.

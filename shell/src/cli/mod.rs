@@ -2,6 +2,7 @@
 //!
 //! Specification: `decisions.md` sections 3 and 8 (exit codes, JSON output).
 
+mod actions;
 mod answer;
 mod args;
 mod config;
@@ -41,6 +42,7 @@ pub fn main() -> Code {
         Command::Secret { part } => secret::secret(&arguments.global, part),
         Command::Policies => network::policies(&arguments.global),
         Command::Peers => network::peers(&arguments.global),
+        Command::Actions { part } => actions::actions(&arguments.global, part),
         Command::Hooks { part } => hooks::hooks(&arguments.global, part),
         Command::Config { part } => config::config(&arguments.global, part),
         Command::Version => version(output),

@@ -68,6 +68,7 @@ fn text(status: &Status) -> String {
         "executions:     {} active, {} waiting",
         status.queues.executions_active, status.queues.executions_waiting
     );
+    let _ = writeln!(out, "local runs:     {} active", status.queues.local_runs);
     let _ = writeln!(
         out,
         "reports:        {} to deliver, {} to write",

@@ -1,6 +1,6 @@
 //! The one way from a request to its answer: judged by its head, its body read within the limits, asked, answered.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited};
 use hyper::{
@@ -10,6 +10,7 @@ use hyper::{
 };
 use meshward_core::{
     agent::{Caller, Door, TcpSettings, local::head},
+    duration,
     secret::Secret,
     wire::http::{Body, Headers, Request, Response},
 };
@@ -33,6 +34,9 @@ const ANSWERS_MAX: usize = 64 << 20;
 /// How many bytes the bodies of one listener may hold that are being read or judged; for one beyond that the agent is
 /// busy.
 const BODIES_MAX: usize = 64 << 20;
+
+/// How long the end of a run is waited for: the agent ends it before, as no setting lets one go on for longer.
+const RUN_MAX: Duration = duration::DURATION_MAX;
 
 /// What all connections of a listener share: who may ask, where requests go, the room of their bodies and answers.
 #[derive(Clone)]
@@ -107,7 +111,11 @@ impl Desk {
         request.body = std::mem::replace(&mut read.body, Body::EMPTY);
         // A body that does not come is its sender's delay, and no work of the agent.
         let work = self.place.begin();
-        let answered = timeout(limits.answer, self.ask(request, work)).await;
+        let limit = match head::takes_long(self.caller.door, &request) {
+            true => RUN_MAX,
+            false => limits.answer,
+        };
+        let answered = timeout(limit, self.ask(request, work)).await;
         (answered.ok().flatten().unwrap_or_else(|| self.hall.busy()), read.is_whole)
     }
 

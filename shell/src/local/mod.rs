@@ -143,10 +143,8 @@ pub async fn listen(addresses: &Addresses, to: &Inlet) -> Result<Listeners, List
         listeners.tcp = listener.local_addr().ok();
         listeners.serve(listener, hall(tcp::LIMITS, Some(door.settings.clone())), to);
     }
-    let (listener, name) = socket::bind(&addresses.socket, &addresses.group)?;
+    let (listener, name) = serve::Guarded::open(addresses)?;
     listeners.socket = Some(name);
-    let (order, secret) = (addresses.group.clone(), addresses.secret_group.clone());
-    let guarded = serve::Guarded { listener, groups: peer::Groups { order, secret } };
-    listeners.serve(guarded, hall(socket::LIMITS, None), to);
+    listeners.serve(listener, hall(socket::LIMITS, None), to);
     Ok(listeners)
 }

@@ -26,10 +26,11 @@ use tokio::{
 use tracing::{debug, warn};
 
 use super::{
+    Addresses, ListenError,
     answer::{Desk, Hall},
     crowd::Crowd,
     framed::{Framed, Turned},
-    peer,
+    peer, socket,
     stall::Stalling,
 };
 
@@ -76,8 +77,16 @@ impl Accept for TcpListener {
 
 /// The socket, with the groups that lend rights at it.
 pub(super) struct Guarded {
-    pub(super) listener: UnixListener,
-    pub(super) groups: peer::Groups,
+    listener: UnixListener,
+    groups: peer::Groups,
+}
+
+impl Guarded {
+    pub(super) fn open(addresses: &Addresses) -> Result<(Self, socket::Name), ListenError> {
+        let (listener, name) = socket::bind(&addresses.socket, &addresses.group)?;
+        let (order, secret) = (addresses.group.clone(), addresses.secret_group.clone());
+        Ok((Self { listener, groups: peer::Groups { order, secret } }, name))
+    }
 }
 
 impl Accept for Guarded {

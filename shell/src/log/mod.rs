@@ -1,48 +1,64 @@
 //! The agent's own log on standard error: lines for people, JSON, or lines with the priority that journald reads.
 
 pub mod queue;
+pub mod ring;
 
-use std::fmt;
+use std::{fmt, io};
 
 use thiserror::Error;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::{
-    fmt::{FmtContext, FormatEvent, FormatFields, format},
+    Layer,
+    filter::LevelFilter,
+    fmt::{FmtContext, FormatEvent, FormatFields, format, layer},
+    layer::SubscriberExt as _,
     registry::LookupSpan,
+    util::{SubscriberInitExt as _, TryInitError},
 };
 
 use queue::Flushed;
+use ring::Ring;
 
 use crate::config::{Log, LogFormat, LogLevel};
 
-/// A log was started twice in one process.
+/// The log cannot be started: its thread cannot, or this process has one already.
 #[derive(Debug, Error)]
 #[error("the log cannot be started")]
-pub struct LogError(#[source] Box<dyn std::error::Error + Send + Sync>);
-
-/// Starts the log of this process; what waits is written when the result is dropped.
-pub fn start(log: &Log) -> Result<Flushed, LogError> {
-    let (queue, flushed) = queue::start().map_err(|error| LogError(error.into()))?;
-    let builder = tracing_subscriber::fmt()
-        .with_writer(queue)
-        .with_ansi(false)
-        .with_max_level(level(log.level));
-    match log.format {
-        LogFormat::Text => builder.with_target(false).try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).with_target(false).try_init(),
-        LogFormat::Journald => builder.event_format(Journald).try_init(),
-    }
-    .map_err(LogError)?;
-    Ok(flushed)
+pub enum LogError {
+    Thread(#[from] io::Error),
+    Taken(#[from] TryInitError),
 }
 
-const fn level(level: LogLevel) -> Level {
+/// Starts the log of this process; what waits is written when the first part of the result is dropped, and its last
+/// lines are kept in the second.
+pub fn start(log: &Log) -> Result<(Flushed, Ring), LogError> {
+    let (queue, flushed) = queue::start()?;
+    let ring = Ring::default();
+    let registry = tracing_subscriber::registry().with(level(log.level)).with(kept(ring.clone()));
+    let lines = layer().with_writer(queue).with_ansi(false).with_target(false);
+    match log.format {
+        LogFormat::Text => registry.with(lines).try_init(),
+        LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
+        LogFormat::Journald => registry.with(lines.event_format(Journald)).try_init(),
+    }?;
+    Ok((flushed, ring))
+}
+
+/// Keeps what is logged in the form for people, whichever form is written.
+fn kept<S>(ring: Ring) -> impl Layer<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    layer().with_writer(ring).with_ansi(false).with_target(false)
+}
+
+const fn level(level: LogLevel) -> LevelFilter {
     match level {
-        LogLevel::Error => Level::ERROR,
-        LogLevel::Warn => Level::WARN,
-        LogLevel::Info => Level::INFO,
-        LogLevel::Debug => Level::DEBUG,
-        LogLevel::Trace => Level::TRACE,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
     }
 }
 

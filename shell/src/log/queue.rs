@@ -43,7 +43,7 @@ pub struct Queue {
 
 impl Write for Queue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if self.items.try_send(Item::Line(fit(line))).is_err() {
+        if self.items.try_send(Item::Line(fit(line).into_bytes())).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
         Ok(line.len())
@@ -55,10 +55,10 @@ impl Write for Queue {
 }
 
 /// The line without what steers a terminal or begins another line, whoever the text in it came from.
-fn fit(line: &[u8]) -> Vec<u8> {
+pub(super) fn fit(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let (text, end) = text.strip_suffix('\n').map_or((&*text, ""), |text| (text, "\n"));
-    format!("{}{end}", legible::line(text)).into_bytes()
+    format!("{}{end}", legible::line(text))
 }
 
 impl<'w> MakeWriter<'w> for Queue {
@@ -113,10 +113,10 @@ mod tests {
 
     #[test]
     fn a_line_of_the_log_stays_one_line_and_steers_no_terminal_whatever_a_peer_sent() {
-        assert_eq!(fit("é ok\n".as_bytes()), "é ok\n".as_bytes());
+        assert_eq!(fit("é ok\n".as_bytes()), "é ok\n");
         let given = b"a\n<0>forged\x1b[2J\xc2\x9b\x7f\xe2\x80\xae\xff b\n";
-        let shown = String::from_utf8(fit(given)).expect("text");
+        let shown = fit(given);
         assert_eq!(shown, "a\u{fffd}<0>forged\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}\u{fffd} b\n");
-        assert_eq!(fit(b""), b"");
+        assert_eq!(fit(b""), "");
     }
 }

@@ -52,7 +52,8 @@ async fn what_asks_nothing_or_too_much_is_answered_at_once_and_not_asked_for_its
         ("PUT /v1/state/report/..", 8, 200, "\"body\":\"0\""),
         ("GET /v1/state", 8, 200, "\"body\":\"0\""),
         ("DELETE /v1/state/report/a", 8, 200, "\"body\":\"0\""),
-        ("POST /v1/actions/run", 8, 200, "\"body\":\"0\""),
+        ("POST /v1/hooks/reload", 8, 200, "\"body\":\"0\""),
+        ("POST /v1/actions/run", 65_537, 200, "oversized"),
     ] {
         let mut stream = scene.unix().await;
         stream.write_all(asking(line, "", length).as_bytes()).await.unwrap();

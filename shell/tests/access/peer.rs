@@ -22,7 +22,8 @@ use tokio::sync::mpsc;
 const GROUP: &str = "daemon";
 
 const SECRETS: &str = "/v1/state/secrets";
-const ORDERS: &str = "/v1/actions/run";
+/// Where the gate before the orders is asked here.
+const ORDERS: &str = "/v1/actions";
 
 /// Answers whether the gate before the path lets a request through, and who asked.
 fn judge(asked: &Asked) -> Response {

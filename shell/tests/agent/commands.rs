@@ -209,6 +209,8 @@ fn without_an_agent_every_command_says_so_and_how_to_mend_it() {
         &["secret", "get", "a"],
         &["peers"],
         &["policies"],
+        &["actions", "list"],
+        &["actions", "run", "a"],
         &["state"],
         &["status"],
     ];
@@ -251,6 +253,7 @@ fn help_shows_examples_and_the_grammar_of_a_key() {
         (&["--help"][..], "meshward --socket /run/meshward/api.sock status --wait 30s"),
         (&["report", "--help"], "meshward report put app.health --payload"),
         (&["report", "put", "--help"], "A letter of a-z, then up to 127 of a-z, 0-9"),
+        (&["actions", "--help"], "meshward actions run diagnostics.ping_peer --param"),
         (&["secret", "get", "--help"], "A letter of a-z, then up to 62 of a-z, 0-9"),
     ];
     for (arguments, part) in rows {

@@ -14,7 +14,7 @@ use meshward_core::agent::{
     Captured, Cause, Ending, Program, Run, execution::environment::environment,
 };
 use meshward_shell::{
-    actions::{self, supervisor},
+    actions::{self, Own, supervisor},
     hooks::HooksDir,
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -32,7 +32,7 @@ async fn run(hooks: &HooksDir, name: &str, content: &str) -> Ending {
     let order = Run { program, deadline: Duration::from_secs(60), max_output_bytes: 1 << 16 };
     // Nobody cancels it.
     let (_keep, cancelled) = oneshot::channel();
-    actions::run(order, hooks.clone(), cancelled).await
+    actions::run(order, (&Own::default(), hooks.clone()), cancelled).await
 }
 
 fn printed(ending: &Ending) -> String {

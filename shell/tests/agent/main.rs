@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
+mod actions;
 mod busy;
 mod canary;
 mod commands;
@@ -29,5 +30,7 @@ mod secrets;
 mod strace;
 mod tcp;
 mod terminal;
+#[cfg(feature = "tool-tests")]
+mod tools;
 mod watch;
 mod work;

@@ -1,7 +1,8 @@
 //! How a program ends, or does not begin.
 
-use meshward_core::agent::Cause;
+use meshward_core::agent::{Cause, Ending};
 use meshward_shell::actions::supervise::{Executable, Job};
+use tokio::sync::oneshot;
 
 use crate::pen::{MAX_OUTPUT_BYTES, SHORT, program, run, run_until, script, text, until, within};
 
@@ -84,27 +85,36 @@ async fn a_program_is_asked_first_and_may_say_so() {
     assert_eq!(text(&ending.stdout.bytes), "asked\n");
 }
 
+/// Lets a program begin, then cancels its run.
+async fn cancelled(mut job: Job) -> Ending {
+    let folder = tempfile::tempdir().expect("a folder");
+    let begun = folder.path().join("begun");
+    job.environment.push(("BEGUN".into(), begun.clone().into()));
+    let (cancel, cancelled) = oneshot::channel();
+    let waits = async {
+        until(|| begun.exists(), || "it does not begin".into()).await;
+        cancel.send(()).expect("the run has not ended");
+    };
+    let (ending, ()) = tokio::join!(run_until(job, cancelled), waits);
+    assert_eq!(ending.cause, Cause::Cancelled);
+    ending
+}
+
 #[tokio::test]
-async fn a_program_that_is_cancelled_is_ended_at_once() {
-    for trap in ["", "trap '' TERM"] {
-        let (cancel, cancelled) = tokio::sync::oneshot::channel();
-        let job = script(&format!("{trap}\necho begun > \"$BEGUN\"; $hang"));
-        let folder = tempfile::tempdir().unwrap();
-        let begun = folder.path().join("begun");
-        let mut job = job;
-        job.environment.push(("BEGUN".into(), begun.clone().into()));
-        let waits = async {
-            until(|| begun.exists(), || "it does not begin".into()).await;
-            cancel.send(()).unwrap();
-        };
-        let (ending, ()) = tokio::join!(run_until(job, cancelled), waits);
-        assert_eq!(ending.cause, Cause::Cancelled);
-    }
+async fn a_program_that_is_cancelled_is_asked_first_and_may_say_so() {
+    let ending =
+        cancelled(script("trap 'echo asked; exit 3' TERM; $hang & echo > $BEGUN; wait")).await;
+    assert_eq!(text(&ending.stdout.bytes), "asked\n");
+}
+
+#[tokio::test]
+async fn a_program_that_is_cancelled_and_does_not_care_is_ended() {
+    cancelled(script("trap '' TERM; setsid $hang & echo > $BEGUN; $hang")).await;
 }
 
 #[tokio::test]
 async fn a_run_that_is_cancelled_before_it_begins_is_cancelled() {
-    let (cancel, cancelled) = tokio::sync::oneshot::channel();
+    let (cancel, cancelled) = oneshot::channel();
     drop(cancel);
     let ending = run_until(script("$hang"), cancelled).await;
     assert_eq!(ending.cause, Cause::Cancelled);

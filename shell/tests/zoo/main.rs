@@ -4,6 +4,7 @@
 mod endings;
 mod escapes;
 mod floods;
+mod peers;
 mod pen;
 mod supervisors;
 mod surroundings;

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     fs,
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::fs::FileTypeExt as _},
     path::Path,
     process::Command,
     sync::{
@@ -18,6 +18,7 @@ use meshward_shell::actions::{
     supervise::{ControlGroup, Executable, Job, supervise},
     supervisor::{self, Limits, sealed},
 };
+use rustix::fs::{CWD, Mode, mkfifoat};
 use tokio::{
     sync::oneshot,
     time::{Instant, interval, timeout},
@@ -47,12 +48,12 @@ pub(crate) fn mark() -> String {
 /// A program of these bytes that may take a while.
 pub(crate) fn program(bytes: impl AsRef<[u8]>) -> Job {
     supervisor::use_image(Path::new(env!("CARGO_BIN_EXE_meshward")));
-    of(sealed(bytes.as_ref()).unwrap())
+    of(sealed(bytes.as_ref()).expect("a program in memory"))
 }
 
 fn of(program: OwnedFd) -> Job {
     let mark = mark();
-    let path = std::env::var_os("PATH").unwrap();
+    let path = std::env::var_os("PATH").expect("a way to tools");
     Job {
         executable: Executable::Descriptor(program),
         arguments: vec![OsString::from(&mark)],
@@ -65,9 +66,21 @@ fn of(program: OwnedFd) -> Job {
     }
 }
 
-/// A script for the shell, which hangs by `$hang` and works through its children by `$0`.
+/// A script for the shell, which hangs by the command `$hang` or where it opens `$silent`.
 pub(crate) fn script(text: &str) -> Job {
-    program(format!("#!/bin/sh\nhang='tail -f /dev/null'\n{text}\n"))
+    program(format!("#!/bin/sh\nsilent='{}'\nhang=\"cat $silent\"\n{text}\n", silent()))
+}
+
+/// A pipe without a writer, for which its readers wait for ever, whoever else has gone.
+pub(crate) fn silent() -> &'static str {
+    static SILENT: OnceLock<String> = OnceLock::new();
+    SILENT.get_or_init(|| {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("zoo-silent");
+        // Another process of these tests may have made it.
+        let _ = mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR);
+        assert!(fs::metadata(&path).is_ok_and(|file| file.file_type().is_fifo()), "{path:?}");
+        path.display().to_string()
+    })
 }
 
 /// A script for Python, with what these need.
@@ -80,7 +93,7 @@ fn interpreter() -> &'static str {
     static PATH: OnceLock<String> = OnceLock::new();
     PATH.get_or_init(|| {
         let ask = ["-c", "import sys; print(sys.executable)"];
-        let told = Command::new("python3").args(ask).output().unwrap();
+        let told = Command::new("python3").args(ask).output().expect("Python is there");
         text(&told.stdout).trim().to_owned()
     })
 }
@@ -90,7 +103,7 @@ pub(crate) fn within(deadline: Duration, job: Job) -> Job {
 }
 
 fn mark_of(job: &Job) -> String {
-    job.arguments[0].to_str().unwrap().to_owned()
+    job.arguments[0].to_str().expect("marks are text").to_owned()
 }
 
 /// Lets a program run to its end, with which nothing of it is left.
@@ -128,7 +141,7 @@ pub(crate) async fn until(done: impl Fn() -> bool, otherwise: impl Fn() -> Strin
 
 /// All processes that have the mark in their environment or command line, with the latter.
 pub(crate) fn bearers(mark: &str) -> Vec<(u32, String)> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let processes = fs::read_dir("/proc").expect("processes are listed").flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let bears = |pid: u32, file: &str| {
         let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
@@ -147,5 +160,5 @@ pub(crate) fn bearers(mark: &str) -> Vec<(u32, String)> {
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
+    String::from_utf8(bytes.to_vec()).expect("text was printed")
 }

@@ -22,7 +22,7 @@ async fn printed(job: Job) -> String {
 
 /// What a program of the system prints, run from the bytes of its file.
 async fn of_file(path: &str, arguments: &[&str]) -> String {
-    let mut job = program(std::fs::read(path).unwrap());
+    let mut job = program(std::fs::read(path).expect("the file is there"));
     job.arguments.extend(arguments.iter().map(Into::into));
     printed(job).await
 }

@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use meshward_shell::actions::{supervisor, tool};
 use tokio::time::Instant;
 
-use crate::pen::{PATIENCE, PROMISE, SHORT, SLACK, mark, nothing_left};
+use crate::pen::{PATIENCE, PROMISE, SHORT, SLACK, mark, nothing_left, silent};
 
 async fn printed(command: &[&str], limit: Duration) -> Option<String> {
     supervisor::use_image(Path::new(env!("CARGO_BIN_EXE_meshward")));
@@ -33,8 +33,7 @@ async fn a_tool_that_is_missing_or_fails_gives_nothing() {
 #[tokio::test]
 async fn a_tool_that_hangs_is_ended_with_its_children() {
     let mark = mark();
-    // It goes on where one of its files is missing.
-    let hang = format!("tail -f /dev/null {mark}");
+    let hang = format!("cat {} {mark}", silent());
     let script = format!("{hang} & setsid {hang} & {hang}");
     assert_eq!(printed(&["sh", "-c", &script], SHORT).await, None);
     nothing_left(&mark).await;

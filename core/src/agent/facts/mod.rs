@@ -53,7 +53,7 @@ pub enum Input {
     Acted(Acted),
     /// A co-located program asks.
     Asked { call: CallId, caller: Caller, request: Request },
-    /// The stream of a watcher has ended.
+    /// The stream of a watcher has ended, or a program has gone whose run was begun by [`Effect::Act`].
     Left(CallId),
     /// A listener has ended by itself.
     Broke(Door),

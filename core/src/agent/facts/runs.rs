@@ -27,7 +27,7 @@ pub struct Run {
     pub max_output_bytes: usize,
 }
 
-/// What a run executes.
+/// What a run executes. It prints without the values of its parameters and variables, which may be secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Program {
     /// An action of the agent itself. Of its parameters strings are unquoted, every other value is its JSON text.
@@ -41,14 +41,13 @@ pub enum Program {
     },
 }
 
-/// The values that it is given may be secrets, so they are not shown.
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, given) = match self {
-            Self::Builtin { parameters, .. } => ("Builtin", parameters.keys()),
-            Self::Hook { environment, .. } => ("Hook", environment.keys()),
+            Self::Builtin { parameters, .. } => ("Builtin", parameters),
+            Self::Hook { environment, .. } => ("Hook", environment),
         };
-        f.debug_struct(kind).field("name", &self.name()).field("given", &given).finish()
+        write!(f, "{kind}({:?}, {:?})", self.name(), given.keys().collect::<Vec<_>>())
     }
 }
 

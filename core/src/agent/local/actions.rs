@@ -1,42 +1,51 @@
-//! The actions that this node can run, in words.
+//! The actions at the local socket: which there are, what an order to run one says, and what became of it.
 //!
-//! Specification: "Built-in actions".
+//! Specification: "Built-in actions" and "Local HTTP API"; `gaps-agent.md` sections 1.1 and 1.3.
 
-use alloc::{string::String, vec::Vec};
+use alloc::string::String;
 
+use super::{found, refusal, unavailable};
 use crate::{
-    agent::hooks::Hooks,
-    wire::local::{ActionInfo, ActionParameter, Actions},
+    agent::{builtins, hooks::Hooks, local_runs::Order},
+    wire::{
+        action::{RunRequest, RunResult},
+        http::{Request, Response},
+        json,
+        local::Actions,
+    },
 };
 
 /// Describes the built-in actions that the shell can run, and the hooks.
-pub(super) fn described(builtins: &[String], hooks: &Hooks) -> Actions {
+pub(super) fn described(names: &[String], hooks: &Hooks) -> Actions {
     Actions {
-        builtin_actions: builtins.iter().map(|name| action(name)).collect(),
+        builtin_actions: names.iter().map(|name| builtins::described(name)).collect(),
         hooks: hooks.list(),
     }
 }
 
-fn action(name: &str) -> ActionInfo {
-    let (description, parameters) = match name {
-        "diagnostics.collect" => (
-            "Collects facts of this host, its network interfaces and its processes.",
-            alloc::vec![
-                switch("include_network", "Whether to list the network interfaces."),
-                switch("include_processes", "Whether to list the processes."),
-            ],
-        ),
-        _ => ("", Vec::new()),
-    };
-    ActionInfo { name: name.into(), description: description.into(), parameters }
+/// Reads what somebody orders who may, refused by the first rule that it breaks.
+pub fn read_order(
+    (names, is_working): (&[String], bool),
+    user: u32,
+    request: &Request,
+) -> Result<Order, Response> {
+    match (names, is_working) {
+        ([], _) => return Err(unavailable("actions not available")),
+        (_, false) => return Err(unavailable("local action execution not available")),
+        (_, true) => {}
+    }
+    let broken = || refusal(400, "invalid JSON body");
+    let body = request.body.whole(broken(), broken())?;
+    let asked: RunRequest = json::decode_tolerant(body).map_err(|_| broken())?;
+    let action = asked.action.filter(|action| !action.is_empty());
+    Ok(Order {
+        user,
+        action: action.ok_or_else(|| refusal(400, "action is required"))?,
+        parameters: asked.parameters.unwrap_or_default(),
+    })
 }
 
-fn switch(name: &str, description: &str) -> ActionParameter {
-    ActionParameter {
-        name: name.into(),
-        kind: "bool".into(),
-        required: false,
-        default: "true".into(),
-        description: description.into(),
-    }
+/// Answers how a run ended.
+pub fn ran(result: &RunResult) -> Response {
+    found(result)
 }

@@ -29,6 +29,16 @@ pub fn read_max(tcp: Option<&TcpSettings>, door: Door, head: &Request) -> Result
     }
 }
 
+/// Whether the answer may take longer than others.
+pub fn takes_long(door: Door, head: &Request) -> bool {
+    match door {
+        Door::Health => false,
+        Door::Socket | Door::Tcp => {
+            route(head.method, &head.path).is_ok_and(|ask| ask.takes_long())
+        }
+    }
+}
+
 /// Answers a head that is no request. One that only tells its length twice is judged like any other before.
 pub fn turned_away(tcp: Option<&TcpSettings>, door: Door, refused: &Refused) -> Response {
     let (status, text) = (refused.flaw.status(), refused.flaw.to_string());

@@ -26,10 +26,11 @@ use crate::wire::{
     json::{self, Raw},
     local::{LocalError, Metadatum, StateSummary, Status},
 };
+pub use actions::{ran, read_order};
 pub use health::health;
 pub use hooks::{not_reloaded, reloaded};
 pub use report::{CONTENT_TYPE_MAX, read_report, reported};
-pub use route::{Ask, Miss, REPORT_BODY_MAX, Read, route};
+pub use route::{Ask, Miss, REPORT_BODY_MAX, RUN_BODY_MAX, Read, route};
 
 /// What there is to read.
 #[derive(Clone, Debug)]
@@ -91,14 +92,6 @@ fn policy(active: Option<&Raw>) -> Response {
     active.map_or_else(|| Response::json(200, b"{}".to_vec()), found)
 }
 
-/// Answers an order to run an action: the checks that follow need a part that runs it.
-pub fn run_action(builtins: &[String]) -> Response {
-    unavailable(match builtins {
-        [] => "actions not available",
-        _ => "local action execution not available",
-    })
-}
-
 fn found<T: Serialize>(value: &T) -> Response {
     Response::json(200, json::encode(value))
 }
@@ -107,6 +100,6 @@ fn missing() -> Response {
     refusal(404, "not found")
 }
 
-pub(super) fn refusal(status: u16, error: &str) -> Response {
+pub fn refusal(status: u16, error: &str) -> Response {
     Response::json(status, json::encode(&LocalError { error: error.into() }))
 }

@@ -12,6 +12,9 @@ use crate::wire::{
 /// "Local API report write body: 1 MiB".
 pub const REPORT_BODY_MAX: usize = 1 << 20;
 
+/// "actions/run 64 KiB".
+pub const RUN_BODY_MAX: usize = 64 << 10;
+
 /// What a program asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
@@ -29,13 +32,26 @@ impl Ask {
     pub fn body_max(&self) -> usize {
         match self {
             Self::PutReport(key) if ReportKey::parse(key).is_ok() => REPORT_BODY_MAX,
+            Self::RunAction => RUN_BODY_MAX,
             Self::PutReport(_)
             | Self::Read(_)
             | Self::DeleteReport(_)
             | Self::ReloadHooks
-            | Self::RunAction
             | Self::Secret(_)
             | Self::Watch => 0,
+        }
+    }
+
+    /// Whether it is answered when a run has ended, which has a limit of its own.
+    pub const fn takes_long(&self) -> bool {
+        match self {
+            Self::RunAction => true,
+            Self::DeleteReport(_)
+            | Self::PutReport(_)
+            | Self::Read(_)
+            | Self::ReloadHooks
+            | Self::Secret(_)
+            | Self::Watch => false,
         }
     }
 }

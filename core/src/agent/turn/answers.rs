@@ -6,7 +6,7 @@ use super::Turn;
 use crate::{
     agent::{
         Notice, device, execution,
-        facts::{Acted, Answer, Effect, OrderKind, RunId, Stored},
+        facts::{Acted, Answer, Effect, OrderKind, Stored},
         heartbeat, hooks,
         life::Question,
         pull, register, rotation,
@@ -109,11 +109,7 @@ impl Turn<'_> {
 
     pub(super) fn acted(&mut self, acted: Acted) {
         match acted {
-            Acted::Finished { id: RunId::Execution(execution), ending } => {
-                self.dispatch(execution::Input::Finished { execution, ending });
-            }
-            // Nobody orders one yet.
-            Acted::Finished { id: RunId::Local(_), .. } => {}
+            Acted::Finished { id, ending } => self.ended(id, ending),
             Acted::Installed { key, outcome } => self.installed(key, outcome),
             Acted::Scanned(scan) => self.hooks(hooks::Input::Scanned(*scan)),
             Acted::Stirred => self.hooks(hooks::Input::Stirred),

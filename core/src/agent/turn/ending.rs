@@ -2,7 +2,8 @@
 
 use super::Turn;
 use crate::agent::{
-    DRAIN_MAX, Effect, Exit, execution, heartbeat, hooks, life::Life, pull, secrets, sync, watch,
+    DRAIN_MAX, Effect, Exit, execution, heartbeat, hooks, life::Life, local_runs, pull, secrets,
+    sync, watch,
 };
 
 impl Turn<'_> {
@@ -10,6 +11,7 @@ impl Turn<'_> {
         match self.agent.life {
             Life::Draining { until } => {
                 let undecided = !self.agent.dispatch.is_idle()
+                    || self.agent.local_runs.running() > 0
                     || self.agent.registration.is_undecided()
                     || self.agent.rotation.is_committing()
                     || self.agent.reports.writing() > 0
@@ -27,15 +29,17 @@ impl Turn<'_> {
             self.heartbeat(heartbeat::Input::Quieted);
             self.pull(pull::Input::Quieted);
             self.dispatch(execution::Input::Draining);
+            self.local_runs(local_runs::Input::Draining);
             self.sync(sync::Input::Quieted);
             self.watch(watch::Input::Closed);
         }
     }
 
-    /// Programs that wait for a secret or a reload are told that none comes any more.
+    /// Programs that wait for a secret, a reload or a run are told that none comes any more.
     pub(in crate::agent) fn exit(&mut self, exit: Exit) {
         self.secrets(secrets::Input::Quieted);
         self.hooks(hooks::Input::Quieted);
+        self.local_runs(local_runs::Input::Quieted);
         self.agent.life = Life::Over;
         self.effects.push(Effect::Exit(exit));
     }

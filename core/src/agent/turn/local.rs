@@ -29,7 +29,7 @@ impl Turn<'_> {
             Ask::Read(Read::Secrets) if let Err(denied) = self.gate(caller) => denied,
             Ask::Read(read) => self.looked_up(read),
             Ask::ReloadHooks => return self.reload_asked(call, caller),
-            Ask::RunAction => local::run_action(&self.settings.actions.builtins),
+            Ask::RunAction => return self.run_ordered(call, caller, request),
             Ask::DeleteReport(key) => return self.delete_report(call, &key),
             Ask::PutReport(key) => return self.put_report(call, &key, request),
             Ask::Secret(key) => {

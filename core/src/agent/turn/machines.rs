@@ -179,7 +179,7 @@ impl Turn<'_> {
         }
     }
 
-    fn act(&mut self, act: Act) {
+    pub(super) fn act(&mut self, act: Act) {
         self.effects.push(Effect::Act(act));
     }
 
@@ -212,7 +212,7 @@ impl Turn<'_> {
                     self.send(question, &call, json::encode(&callback), timeout);
                 }
                 execution::Effect::Run { execution, run } => {
-                    self.act(Act::Run { id: RunId::Execution(execution), run });
+                    self.begin(RunId::Execution(execution), run);
                 }
                 execution::Effect::Upload { execution, url, bytes, timeout } => {
                     let call = self.ask(Question::Upload(execution));

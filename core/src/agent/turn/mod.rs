@@ -5,6 +5,7 @@ mod catalogue;
 mod ending;
 mod keeping;
 mod local;
+mod local_runs;
 mod machines;
 mod rejoin;
 mod reporting;
@@ -17,7 +18,7 @@ use core::{mem, time::Duration};
 
 use super::{
     Agent, Effect, Exit, Input, Memory, Question, Settings, device, execution, heartbeat, hooks,
-    post, pull, readiness::Readiness, register, rotation, secrets, sync, watch,
+    post, pull, readiness::Readiness, register, rotation, secrets, sync,
 };
 use crate::{
     ids::CallId,
@@ -50,7 +51,7 @@ impl<'s> Turn<'s> {
             Input::Answered { call, answer, jitter } => self.answered(call, answer, jitter),
             Input::Acted(acted) => self.acted(acted),
             Input::Asked { call, caller, request } => self.asked(call, &caller, &request),
-            Input::Left(watcher) => self.watch(watch::Input::Left(watcher)),
+            Input::Left(asker) => self.left(asker),
             Input::Broke(door) => self.broke(door),
             Input::Draining => self.drain(),
             Input::Ticked => self.ticked(),
@@ -67,6 +68,7 @@ impl<'s> Turn<'s> {
     }
 
     fn restarted(&mut self, mut memory: Box<Memory>) {
+        self.agent.started = self.now.mono;
         self.agent.staged = memory.staged;
         let told = mem::take(&mut memory.findings);
         self.effects.extend(told.iter().map(|finding| Effect::Tell(finding.notice())));

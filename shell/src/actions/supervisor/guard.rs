@@ -134,10 +134,13 @@ fn receive(agent: &Agent) -> io::Result<Handed> {
     let mut along = RecvAncillaryBuffer::new(&mut space);
     let mut buffer = [IoSliceMut::new(&mut byte)];
     recvmsg(&agent.0, &mut buffer, &mut along, RecvFlags::CMSG_CLOEXEC)?;
-    let mut descriptors = along.drain().flat_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
-        _ => Vec::new(),
-    });
+    let mut descriptors = Vec::new();
+    for message in along.drain() {
+        if let RecvAncillaryMessage::ScmRights(some) = message {
+            descriptors.extend(some);
+        }
+    }
+    let mut descriptors = descriptors.into_iter();
     let mut next =
         || descriptors.next().ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof));
     let (text, stdout, stderr) = (next()?, next()?, next()?);

@@ -113,10 +113,11 @@ impl Watch {
             self.guard.as_ref().map_or_else(nothing, |guard| PollFd::new(guard, PollFlags::IN)),
         ];
         wait_for(&mut told, rest);
-        let [_, agent, guard] = told.map(|one| !one.revents().is_empty());
-        self.called_off |= agent;
-        if guard {
+        let [_, called_off, bereft] = told.map(|one| !one.revents().is_empty());
+        self.called_off |= called_off;
+        if bereft {
             // Nobody is left to end what this process might leave.
+            agent.tell(Event::Bereft);
             self.guard = None;
             self.phase = Phase::Over;
         }
