@@ -9,6 +9,7 @@ mod counters;
 mod decode;
 mod differential;
 mod framing;
+mod hooks;
 mod local;
 mod local_ask;
 mod local_http;
@@ -28,6 +29,7 @@ pub use decode::{
 };
 pub use differential::json_differential;
 pub use framing::framing;
+pub use hooks::{hook_environment, hook_name, hook_sidecar};
 pub use local::decode_local;
 pub use local_http::{local_http, local_statuses};
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
@@ -43,7 +45,7 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 22] = [
+pub const TARGETS: [Target; 25] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -61,6 +63,9 @@ pub const TARGETS: [Target; 22] = [
     Target { name: "decode_snapshot", run: decode_snapshot },
     Target { name: "decode_watch", run: decode_watch },
     Target { name: "framing", run: framing },
+    Target { name: "hook_environment", run: hook_environment },
+    Target { name: "hook_name", run: hook_name },
+    Target { name: "hook_sidecar", run: hook_sidecar },
     Target { name: "json_differential", run: json_differential },
     Target { name: "local_http", run: local_http },
     Target { name: "plane_http", run: plane_http },

@@ -65,8 +65,10 @@ struct Run {
     changes: VecDeque<StateFile>,
     /// Those that were begun and have not ended, in their order.
     runs: VecDeque<RunId>,
-    /// Changes of files are carried out at once.
+    /// Changes of files, and looks at the hooks, are carried out at once.
     prompt: bool,
+    /// A look at the hooks is under way.
+    looking: bool,
     over: bool,
     statuses: Vec<u16>,
 }
@@ -89,6 +91,7 @@ impl Run {
             changes: VecDeque::new(),
             runs: VecDeque::new(),
             prompt: true,
+            looking: false,
             over: false,
             statuses: Vec::new(),
         };
@@ -156,6 +159,15 @@ impl Run {
             let outcome = if is_kept { Ok(()) } else { Err("no space left".to_owned()) };
             self.give(Input::Kept { file, outcome });
         }
+        self.look(is_kept);
+    }
+
+    /// A look that is under way ends.
+    fn look(&mut self, sees: bool) {
+        if core::mem::take(&mut self.looking) {
+            let scan = if sees { local_node::hooks() } else { local_node::no_hooks() };
+            self.give(Input::Acted(Acted::Scanned(Box::new(scan))));
+        }
     }
 
     fn finished(&mut self, byte: u8) {
@@ -193,6 +205,7 @@ impl Run {
             self.kept(true);
         }
         self.prompt = true;
+        self.look(true);
         while !self.runs.is_empty() {
             self.finished(0);
         }
@@ -263,6 +276,13 @@ impl Run {
                 // Of a change that hangs at the disk nobody can tell how it ends.
                 self.asked.retain(|_, (_, request)| !is_write(request));
             }
+            Effect::Act(Act::Scan) => {
+                assert!(!self.looking, "one look at a time");
+                self.looking = true;
+                if self.prompt {
+                    self.look(true);
+                }
+            }
             Effect::Act(Act::Run { id, .. }) => {
                 self.runs.push_back(id);
                 assert!(self.runs.len() <= LOCAL_RUNS_MAX);
@@ -273,7 +293,7 @@ impl Run {
                     self.finish(id, Cause::Cancelled, 0);
                 }
             }
-            Effect::Act(Act::Install { .. })
+            Effect::Act(Act::Install { .. } | Act::Upload { .. })
             | Effect::Gather
             | Effect::Store(_)
             | Effect::Tell(_) => {}

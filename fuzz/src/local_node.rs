@@ -4,8 +4,9 @@ use core::time::Duration;
 
 use meshward_core::{
     agent::{
-        ActionSettings, Answer, Content, Failure, Folder, FoundContent, FoundFile, Memory, Purpose,
-        SessionSettings, Settings, StagedFile, StateFile, TcpSettings, builtins,
+        ActionSettings, Answer, Content, Failure, Folder, FoundContent, FoundFile, FoundHook,
+        FoundProgram, FoundSidecar, Memory, Purpose, Scan, SessionSettings, Settings, Sight,
+        StagedFile, StateFile, TcpSettings, builtins,
     },
     secret::Secret,
     wire::{
@@ -86,6 +87,18 @@ pub(crate) fn memory() -> Memory {
         staged: StagedFile::Missing,
         state: vec![found("app.json", &report), found("torn.json", r#"{"entry":{"#)],
     }
+}
+
+/// What a look at the hooks directory sees, and what one at a disk that fails.
+pub(crate) fn hooks() -> Scan {
+    let sidecar = FoundSidecar::Bytes(Content(br#"{"description":"Deploys."}"#.into()));
+    let found = FoundProgram::Whole { digest: Checksum::from_bytes([5; 32]), sidecar };
+    let files = vec![FoundHook { name: "deploy".into(), found }];
+    Scan { sight: Sight::Found { files, crowded: false }, watched: Ok(()) }
+}
+
+pub(crate) fn no_hooks() -> Scan {
+    Scan { sight: Sight::Failed("it cannot be read".into()), watched: Ok(()) }
 }
 
 /// How the control plane answers a call, by its path: in one of the ways that it has.

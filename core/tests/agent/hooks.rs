@@ -313,7 +313,7 @@ fn a_reload_is_answered_by_a_look_that_began_behind_it() {
     assert_eq!(stage.give(Input::Reload(CallId(2))), []);
     let effects = stage.give(Input::Scanned(seen(&[but("x", FoundProgram::TooLarge)])));
     let wrong = vec!["hook x: it is longer than 33554432 bytes".to_owned()];
-    let answer = Effect::Answer { askers: vec![CallId(1)], wrong: wrong.clone(), failure: None };
+    let answer = Effect::Answer { askers: vec![CallId(1)], wrong, failure: None };
     assert!(effects.contains(&answer) && effects.last() == Some(&Effect::Look));
     let failed = blind(Sight::Failed("gone".into()));
     let effects = stage.give(Input::Scanned(failed));

@@ -212,7 +212,6 @@ pub(super) fn find(path: &str) -> Option<&'static Key> {
 
 /// What is checked and otherwise without effect so far: sections, keys, or the starts of keys.
 const IDLE: &[&str] = &[
-    "actions.hooks_dir",
     "audit.",
     "control_plane.sse_",
     "integrity.",

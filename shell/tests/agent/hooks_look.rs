@@ -52,9 +52,9 @@ fn what_stands_beside_a_hook_comes_along_and_is_trusted_like_it() {
     let sidecars: Vec<_> = place
         .files()
         .into_iter()
-        .map(|(_, found)| match found {
-            FoundProgram::Whole { sidecar, .. } => sidecar,
-            other => panic!("{other:?}"),
+        .map(|(_, found)| {
+            let FoundProgram::Whole { sidecar, .. } = found else { panic!("{found:?}") };
+            sidecar
         })
         .collect();
     let expected = [
@@ -243,8 +243,10 @@ fn a_file_that_was_written_a_moment_ago_is_not_counted_yet() {
     assert!((0..100).any(seen));
 }
 
-/// What can happen in the hooks directory and around it.
-const CHANGES: [(&str, fn(&Place)); 12] = [
+/// Something that happens in the hooks directory or around it.
+type Change = fn(&Place);
+
+const CHANGES: [(&str, Change); 12] = [
     ("a hook comes", |place| place.hook("new", GOOD)),
     ("its content changes", |place| place.put("a", "x", 0o755)),
     ("its mode changes", |place| chmod(&place.file("a"), 0o700)),

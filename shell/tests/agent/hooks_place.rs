@@ -30,7 +30,8 @@ pub(crate) const GOOD: &str = "#!/bin/sh\necho good\n";
 pub(crate) fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        writeln!(io::stderr(), "passed over: only root can make a hook").unwrap();
+        let told = "passed over: only root can make a hook\n";
+        io::stderr().write_all(told.as_bytes()).unwrap();
     }
     root
 }
@@ -112,21 +113,24 @@ impl Place {
 
     /// The files of a directory that can be looked at, by their names.
     pub(crate) fn files(&self) -> Vec<(String, FoundProgram)> {
-        match self.settled() {
-            Sight::Found { mut files, crowded: false } => {
-                files.sort_by(|one, other| one.name.cmp(&other.name));
-                files.into_iter().map(|file| (file.name, file.found)).collect()
-            }
-            other => panic!("{other:?}"),
-        }
+        let sight = self.settled();
+        let Sight::Found { mut files, crowded: false } = sight else { panic!("{sight:?}") };
+        files.sort_by(|one, other| one.name.cmp(&other.name));
+        files.into_iter().map(|file| (file.name, file.found)).collect()
     }
 
     /// The names of the hooks that are whole, and of the others why they are not trusted.
     pub(crate) fn judged(&self) -> Vec<(String, Result<(), Distrust>)> {
-        let judged = |(name, found)| match found {
-            FoundProgram::Whole { .. } => (name, Ok(())),
-            FoundProgram::Distrusted(why) => (name, Err(why)),
-            other => panic!("{name}: {other:?}"),
+        let judged = |(name, found)| {
+            let why = match found {
+                FoundProgram::Distrusted(why) => Some(why),
+                FoundProgram::Whole { .. } => None,
+                FoundProgram::Unsettled
+                | FoundProgram::Misnamed
+                | FoundProgram::TooLarge
+                | FoundProgram::Unreadable(_) => panic!("{name}: {found:?}"),
+            };
+            (name, why.map_or(Ok(()), Err))
         };
         self.files().into_iter().map(judged).collect()
     }
