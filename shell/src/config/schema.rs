@@ -220,7 +220,6 @@ const IDLE: &[&str] = &[
     "metrics.",
     "nat.",
     "policy.",
-    "sessions.",
     "tunnel.",
 ];
 
