@@ -293,7 +293,7 @@ impl Run {
                     self.finish(id, Cause::Cancelled, 0);
                 }
             }
-            Effect::Act(Act::Install { .. } | Act::Upload { .. })
+            Effect::Act(Act::Install { .. } | Act::Session(..) | Act::Upload { .. })
             | Effect::Gather
             | Effect::Store(_)
             | Effect::Tell(_) => {}

@@ -194,7 +194,7 @@ fn an_entry_that_can_never_be_opened_is_settled_with_one_warning_while_it_is_lis
         let id = bad.session_id.as_str();
         let expected = format!("session {id:?} is settled without being opened: {reason}");
         let first = desk.pull(std::slice::from_ref(&bad));
-        assert_eq!(told(&first, Level::Warn), [expected.clone()]);
+        assert_eq!(told(&first, Level::Warn), std::slice::from_ref(&expected));
         assert_eq!((ordered(&first).len(), rows(&first).len()), (0, 0), "{reason}");
         assert_eq!(desk.machine.counts(), (0, unsupported), "{reason}");
         assert_eq!(desk.pull(std::slice::from_ref(&bad)), [], "{reason}: told once");
@@ -336,7 +336,7 @@ fn an_id_that_is_listed_twice_is_opened_once_by_its_first_entry() {
     assert_eq!(forwards(&effects)[0].target_host, "db.internal");
     let expected = "session \"a\" is listed more than once: the first entry counts";
     assert_eq!((told(&effects, Level::Warn), ordered(&effects).len()), (vec![expected.into()], 1));
-    assert_eq!(desk.pull(&[entry("a"), second.clone()]), []);
+    assert_eq!(desk.pull(&[entry("a"), second]), []);
     desk.pull(&[]);
     assert_eq!(told(&desk.pull(&[entry("b"), entry("b")]), Level::Warn).len(), 1);
 }

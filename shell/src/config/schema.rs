@@ -219,7 +219,6 @@ const IDLE: &[&str] = &[
     "metrics.",
     "nat.",
     "policy.",
-    "sessions.",
     "tunnel.",
 ];
 

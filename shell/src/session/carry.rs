@@ -1,20 +1,17 @@
 //! One connection: each direction is carried until it ends, and the end of one is handed on as a half-close.
 //!
-//! A byte counts when the other side's socket has taken it. A side that cannot be read is gone, and the connection with
-//! it; one that takes no more may still have sent something, which is carried first.
+//! The system moves the bytes from socket to socket by a pipe, and they never come into this process. A byte counts when
+//! the other side's socket has taken it. A side that cannot be read is gone, and the connection with it; one that takes
+//! no more may still have sent something, which is carried first.
 
 use std::io;
 
 use meshward_core::agent::Forward;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{
-        TcpStream,
-        tcp::{ReadHalf, WriteHalf},
-    },
-    sync::watch,
-    time::timeout,
+use rustix::{
+    net::{Shutdown, shutdown},
+    pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice},
 };
+use tokio::{io::Interest, net::TcpStream, sync::watch, time::timeout};
 use tracing::debug;
 
 use super::{
@@ -22,12 +19,12 @@ use super::{
     listener::told,
 };
 
-/// How much is under way in each direction, in bytes, beside what the system holds.
-const BUFFER: usize = 256 << 10;
+/// How much is under way in each direction, in bytes, beside what the sockets hold.
+const PIPE: usize = 1 << 20;
 
 /// Carries a connection to its end; told to stop, it reads no more and hands on what it has.
 pub(super) async fn connection(
-    mut operator: TcpStream,
+    operator: TcpStream,
     forward: &Forward,
     counts: &Counts,
     mut stopped: watch::Receiver<bool>,
@@ -36,7 +33,7 @@ pub(super) async fn connection(
         target = connect(forward) => target,
         () = told(&mut stopped) => return,
     };
-    let mut target = match target {
+    let target = match target {
         Ok(target) => target,
         Err(error) => {
             return debug!(%error, host = forward.target_host, "a session's target is not reached");
@@ -44,10 +41,8 @@ pub(super) async fn connection(
     };
     // Whoever sends a keystroke waits for no other.
     let _ = operator.set_nodelay(true).and_then(|()| target.set_nodelay(true));
-    let (from_operator, to_operator) = operator.split();
-    let (from_target, to_target) = target.split();
-    let into = way(from_operator, to_target, (counts, Way::In), stopped.clone());
-    let out = way(from_target, to_operator, (counts, Way::Out), stopped);
+    let into = way((&operator, &target), (counts, Way::In), stopped.clone());
+    let out = way((&target, &operator), (counts, Way::Out), stopped);
     if let Err(error) = tokio::try_join!(into, out) {
         debug!(%error, "a connection of a session broke");
     }
@@ -61,29 +56,34 @@ async fn connect(forward: &Forward) -> io::Result<TcpStream> {
 
 /// Carries one direction; an error is one of reading.
 async fn way(
-    mut from: ReadHalf<'_>,
-    mut to: WriteHalf<'_>,
+    (from, to): (&TcpStream, &TcpStream),
     (counts, way): (&Counts, Way),
     mut stopped: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    let mut buffer = vec![0; BUFFER];
+    let (out, into) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    // Where less is allowed, less is moved at once.
+    let _ = fcntl_setpipe_size(&into, PIPE);
+    let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
     loop {
-        let read = tokio::select! {
+        let take = || Ok(splice(from, None, &into, None, PIPE, flags)?);
+        let mut left = tokio::select! {
             biased;
             () = told(&mut stopped) => break,
-            read = from.read(&mut buffer) => read?,
+            taken = from.async_io(Interest::READABLE, take) => taken?,
         };
-        if read == 0 {
+        if left == 0 {
             break;
         }
-        let mut left = &buffer[..read];
-        while !left.is_empty() {
-            let Ok(taken @ 1..) = to.write(left).await else { return Ok(()) };
-            counts.add(way, taken);
-            left = &left[taken..];
+        while left > 0 {
+            let give = || Ok(splice(&out, None, to, None, left, flags)?);
+            let Ok(given @ 1..) = to.async_io(Interest::WRITABLE, give).await else {
+                return Ok(());
+            };
+            counts.add(way, given);
+            left = left.saturating_sub(given);
         }
     }
     // A side that is gone needs no end.
-    let _ = to.shutdown().await;
+    let _ = shutdown(to, Shutdown::Write);
     Ok(())
 }

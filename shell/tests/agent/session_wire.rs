@@ -56,21 +56,17 @@ impl Line {
         let sessions = Sessions::new(told);
         let mut line = Self { sessions, facts, endpoint: ([0, 0, 0, 0], 0).into() };
         line.sessions.begin(id(), SessionOrder::Open(forward));
-        match line.fact().await {
-            SessionFact::Opened { endpoint } => line.endpoint = endpoint,
-            other => panic!("{other:?}"),
-        }
+        let fact = line.fact().await;
+        let SessionFact::Opened { endpoint } = fact else { panic!("{fact:?}") };
+        line.endpoint = endpoint;
         line
     }
 
     async fn fact(&mut self) -> SessionFact {
-        match timeout(PATIENCE, self.facts.recv()).await.unwrap().unwrap() {
-            Input::Acted(Acted::Session(session, fact)) => {
-                assert_eq!(session, id());
-                fact
-            }
-            other => panic!("{other:?}"),
-        }
+        let input = timeout(PATIENCE, self.facts.recv()).await.unwrap().unwrap();
+        let Input::Acted(Acted::Session(session, fact)) = input else { panic!("{input:?}") };
+        assert_eq!(session, id());
+        fact
     }
 
     fn connect(&self) -> TcpStream {
@@ -91,10 +87,9 @@ impl Line {
 
     async fn close(&mut self, within: Duration) -> Carried {
         self.sessions.begin(id(), SessionOrder::Close { within });
-        match self.fact().await {
-            SessionFact::Closed(carried) => carried,
-            other => panic!("{other:?}"),
-        }
+        let fact = self.fact().await;
+        let SessionFact::Closed(carried) = fact else { panic!("{fact:?}") };
+        carried
     }
 }
 
@@ -182,6 +177,7 @@ fn is_ended(stream: &mut TcpStream) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+#[expect(clippy::print_stderr, reason = "the figures are read by a person")]
 async fn a_session_carries_much_both_ways_at_once_and_counts_every_byte() {
     let (place, taken) = target();
     let mut line = Line::open(forward(place)).await;
@@ -197,7 +193,7 @@ async fn a_session_carries_much_both_ways_at_once_and_counts_every_byte() {
     let carried = line.close(Duration::from_secs(2)).await;
     assert_eq!(carried, Carried { bytes_in: into as u64, bytes_out: out as u64 });
     let mib = (into + out) as f64 / f64::from(1 << 20);
-    println!("{mib:.0} MiB in {:.2} s", begun.elapsed().as_secs_f64());
+    eprintln!("{mib:.0} MiB in {:.2} s", begun.elapsed().as_secs_f64());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -11,12 +11,7 @@ mod reports;
 mod sessions;
 mod witness;
 
-use meshward_core::{
-    agent::{Carried, Exit},
-    ids::{ExecutionId, SessionId},
-    time::Mono,
-    wire::timestamp::Timestamp,
-};
+use meshward_core::{agent::Exit, ids::ExecutionId, time::Mono, wire::timestamp::Timestamp};
 
 use crate::{disk::Disk, net::Caller, node::Node, route::Said, script::Token};
 use archive::Archive;
@@ -55,11 +50,6 @@ impl Checks {
 
     pub fn dispatched(&mut self, execution: ExecutionId, expires_at: Timestamp, known: bool) {
         self.executions.dispatched(execution, expires_at, known);
-    }
-
-    /// The operator puts a session on the desired state.
-    pub fn listed(&mut self, session: SessionId, expires_at: Timestamp) {
-        self.sessions.listed(session, expires_at);
     }
 
     /// The control plane was restarted.
@@ -111,27 +101,8 @@ impl Checks {
         self.sessions.heard(caller, said, status);
     }
 
-    /// A program on a node asks for a report to be written, or deleted where there is no value.
-    pub fn wished(&mut self, at: usize, key: &str, value: Option<String>) {
-        self.reports.wished(at, key, value);
-    }
-
-    pub fn replied(&mut self, at: usize, key: &str, value: Option<String>, status: u16) {
-        self.reports.replied((at, key), value, status, &mut self.found);
-    }
-
     pub fn began(&mut self, beginning: &Beginning<'_>) {
         self.executions.began(beginning, &mut self.found);
-    }
-
-    /// The listener of a session is to be opened.
-    pub fn opened(&mut self, opening: &Opening<'_>) {
-        self.sessions.opened(opening, &mut self.found);
-    }
-
-    /// The listener of a session is gone.
-    pub fn gone(&mut self, at: usize, session: &SessionId, carried: Carried) {
-        self.sessions.gone(at, session, carried);
     }
 
     /// A run ended, with the status that tells it.

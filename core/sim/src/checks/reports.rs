@@ -10,7 +10,10 @@ use meshward_core::{
     },
 };
 
-use super::witness::{Found, Rest, Sending, Serving};
+use super::{
+    Checks,
+    witness::{Found, Rest, Sending, Serving},
+};
 use crate::{disk::Disk, net::Caller, node::Node, route::Said};
 
 /// A value, or none where there is no report.
@@ -156,6 +159,17 @@ impl Reports {
             None => self.has_forgotten,
         };
         found.unless(same || self.shared, &format!("both ends hold the same of {key} in the end"));
+    }
+}
+
+impl Checks {
+    /// A program on a node asks for a report to be written, or deleted where there is no value.
+    pub fn wished(&mut self, at: usize, key: &str, value: Option<String>) {
+        self.reports.wished(at, key, value);
+    }
+
+    pub fn replied(&mut self, at: usize, key: &str, value: Option<String>, status: u16) {
+        self.reports.replied((at, key), value, status, &mut self.found);
     }
 }
 

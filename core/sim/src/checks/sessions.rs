@@ -7,7 +7,10 @@ use std::{
 
 use meshward_core::{agent::Carried, ids::SessionId, time::Mono, wire::timestamp::Timestamp};
 
-use super::witness::{Found, Opening, Rest, Sending, Serving};
+use super::{
+    Checks,
+    witness::{Found, Opening, Rest, Sending, Serving},
+};
 use crate::{net::Caller, route::Said, settings::MAX_SESSIONS};
 
 /// "Otherwise three tries within 10 s".
@@ -149,5 +152,22 @@ impl Sessions {
                 );
             }
         }
+    }
+}
+
+impl Checks {
+    /// The operator puts a session on the desired state.
+    pub fn listed(&mut self, session: SessionId, expires_at: Timestamp) {
+        self.sessions.listed(session, expires_at);
+    }
+
+    /// The listener of a session is to be opened.
+    pub fn opened(&mut self, opening: &Opening<'_>) {
+        self.sessions.opened(opening, &mut self.found);
+    }
+
+    /// The listener of a session is gone.
+    pub fn gone(&mut self, at: usize, session: &SessionId, carried: Carried) {
+        self.sessions.gone(at, session, carried);
     }
 }

@@ -15,8 +15,7 @@
 //! | end told | 409, 404 | done, the counts are in the log |
 //! | end told | failed | again after 1 s, then 2 s, all within ten; once in a stop |
 //!
-//! A block of null touches nothing. A session that ended while it is listed is not opened again. Nothing here survives
-//! the process: what is listed when it starts is opened anew.
+//! A session that ended while it is listed is not opened again. Nothing here survives the process.
 //! Specification: "Session entry", "Session activity record", "Errors" of the node agent; `gaps-agent.md` 2.9.
 
 mod entry;
@@ -148,8 +147,8 @@ impl Sessions {
     /// How many sessions are open, and how many are listed that this agent does not serve.
     pub fn counts(&self) -> (usize, usize) {
         let open = |live: &&Live| matches!(live.stage, Stage::Open { .. });
-        let unsupported = Shelved::Settled { unsupported: true };
-        let shelved = self.shelf.values().filter(|shelved| **shelved == unsupported);
+        let unsupported = |shelved: &&Shelved| **shelved == Shelved::Settled { unsupported: true };
+        let shelved = self.shelf.values().filter(unsupported);
         (self.live.values().filter(open).count(), shelved.count())
     }
 }
