@@ -13,7 +13,7 @@ use std::{
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use crate::node::{Agent, Node, fixture, text, until};
+use crate::node::{Agent, Node, Plane, fixture, text, until};
 
 /// The connections that an agent serves at once.
 const PLACES: usize = 1024;
@@ -21,7 +21,7 @@ const PLACES: usize = 1024;
 /// The time that a command may take beyond its own limit, on a machine that does other things too.
 const LITTLE: Duration = Duration::from_secs(4);
 
-async fn ready() -> (meshward_fixture::Running, Node, Agent) {
+async fn ready() -> (Plane, Node, Agent) {
     let plane = fixture().await;
     let node = Node::new(&plane.url(), "[health]\nenabled = false\n");
     let agent = node.start();

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::{
     hooks_place::{chmod, is_root},
-    node::{Node, fixture, get, later, post, text, until},
+    node::{Node, Plane, fixture, get, later, post, text, until},
 };
 
 const SCRIPT: &str =
     "#!/bin/sh\nprintf '%s %s %s' \"$AGENT_NODE_ID\" \"$AGENT_EXECUTION_ID\" \"$AGENT_PARAM_TO\"\n";
 
 /// A node with a hooks directory, which is put there by whoever wants it.
-async fn scene() -> Option<(Running, Node)> {
+pub(crate) async fn scene() -> Option<(Plane, Node)> {
     if !is_root() {
         return None;
     }
@@ -26,7 +26,7 @@ async fn scene() -> Option<(Running, Node)> {
     Some((plane, node))
 }
 
-fn put(node: &Node, name: &str, content: &str) {
+pub(crate) fn put(node: &Node, name: &str, content: &str) {
     let draft = node.path("draft");
     fs::write(&draft, content).unwrap();
     chmod(
@@ -36,7 +36,7 @@ fn put(node: &Node, name: &str, content: &str) {
     fs::rename(draft, node.path("hooks").join(name)).unwrap();
 }
 
-fn folder(node: &Node) {
+pub(crate) fn folder(node: &Node) {
     fs::create_dir(node.path("hooks")).unwrap();
     chmod(&node.path("hooks"), 0o755);
 }
@@ -52,7 +52,7 @@ fn names(node: &Node) -> Vec<String> {
     rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
 }
 
-fn order(plane: &Running, id: &str, action: &str, parameters: &Value) {
+pub(crate) fn order(plane: &Running, id: &str, action: &str, parameters: &Value) {
     post(
         plane,
         "/test/configure-state",
@@ -64,7 +64,7 @@ fn order(plane: &Running, id: &str, action: &str, parameters: &Value) {
 }
 
 /// Waits for the end of an execution, and tells its last callback.
-async fn outcome(plane: &Running, id: &str) -> Value {
+pub(crate) async fn outcome(plane: &Running, id: &str) -> Value {
     let ends = ["succeeded", "failed", "cancelled"];
     until("the execution ends", || {
         get(plane, "/test/executions")[id].as_str().is_some_and(|status| ends.contains(&status))

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 mod actions;
+mod animals;
+mod audit;
 mod busy;
 mod canary;
 mod commands;
@@ -20,9 +22,11 @@ mod hooks_look;
 mod hooks_place;
 mod hooks_run;
 mod kept;
+mod kills;
 mod local;
 mod metadata;
 mod node;
+mod output;
 mod readme;
 mod reports;
 mod room;

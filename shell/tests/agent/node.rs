@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    ops::Deref,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
@@ -18,6 +19,8 @@ use meshward_core::{
 use meshward_fixture::{Fixture, Options, Running};
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::audit;
 
 /// How long anything may take before a test gives up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -150,8 +153,28 @@ impl Drop for Agent {
     }
 }
 
-pub(crate) async fn fixture() -> Running {
-    Fixture::start(Options::default()).await.unwrap()
+/// A control plane whose journal is walked when the test has ended well.
+pub(crate) struct Plane(Running);
+
+impl Deref for Plane {
+    type Target = Running;
+
+    fn deref(&self) -> &Running {
+        &self.0
+    }
+}
+
+impl Drop for Plane {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let faults = audit::faults(&get(&self.0, "/test/requests"));
+            assert!(faults.is_empty(), "{faults:#?}");
+        }
+    }
+}
+
+pub(crate) async fn fixture() -> Plane {
+    Plane(Fixture::start(Options::default()).await.unwrap())
 }
 
 /// Looks until `condition` holds.
@@ -176,6 +199,10 @@ pub(crate) fn get(plane: &Running, path: &str) -> Value {
 pub(crate) fn post(plane: &Running, path: &str, body: &Value) {
     let response = plane.request(request(Method::Post, path, &body.to_string()));
     assert!(response.is_success(), "{path}: {}", String::from_utf8_lossy(&response.body));
+}
+
+pub(crate) fn read(path: &str) -> Request {
+    request(Method::Get, path, "")
 }
 
 pub(crate) fn delete(path: &str) -> Request {

@@ -7,15 +7,14 @@ use std::{
     time::Duration,
 };
 
-use meshward_fixture::Running;
 use serde_json::{Value, json};
 
-use crate::node::{Agent, Node, PATIENCE, counter, fixture, get, later, post, text, until};
+use crate::node::{Agent, Node, PATIENCE, Plane, counter, fixture, get, later, post, text, until};
 
 const EXTRA: &str = "[health]\nenabled = false\n[sessions]\nlisten_address = \"127.0.0.1\"\n";
 
 struct Scene {
-    plane: Running,
+    plane: Plane,
     node: Node,
     /// Of a program that answers with what it is sent.
     echo: u16,
