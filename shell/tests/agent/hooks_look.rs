@@ -54,7 +54,11 @@ fn what_stands_beside_a_hook_comes_along_and_is_trusted_like_it() {
         .into_iter()
         .map(|(_, found)| match found {
             FoundProgram::Whole { sidecar, .. } => sidecar,
-            other => panic!("{other:?}"),
+            other @ (FoundProgram::Unsettled
+            | FoundProgram::Misnamed
+            | FoundProgram::Distrusted(_)
+            | FoundProgram::TooLarge
+            | FoundProgram::Unreadable(_)) => panic!("{other:?}"),
         })
         .collect();
     let expected = [
