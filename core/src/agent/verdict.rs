@@ -276,7 +276,10 @@ pub fn pull(answer: &Answer) -> Fetched<Pulled> {
         {
             Fetched::Failed("the answer is unusable: it is no state snapshot".into())
         }
-        other => other,
+        other @ (Fetched::Got(_)
+        | Fetched::Unauthorized(_)
+        | Fetched::ClockSkew(_)
+        | Fetched::Failed(_)) => other,
     }
 }
 

@@ -3,7 +3,7 @@
 use meshward_core::wire::upload_url::{Fault, Origin, UPLOAD_URL_MAX, UploadUrl};
 
 fn origin(url: &str) -> Origin {
-    let (scheme, host) = url.split_once("://").unwrap();
+    let (scheme, host) = url.split_once("://").expect("a scheme");
     Origin { is_encrypted: scheme == "https", host: host.into() }
 }
 
