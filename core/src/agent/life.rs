@@ -43,7 +43,7 @@ pub(super) enum Life {
 }
 
 impl Agent {
-    /// When [`Input::Ticked`] is wanted, if at all.
+    /// When [`Input::Ticked`](super::Input::Ticked) is wanted, if at all.
     pub fn wakeup(&self) -> Option<Mono> {
         let drained = match self.life {
             Life::Draining { until } => Some(until),
