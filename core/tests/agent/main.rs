@@ -18,6 +18,7 @@ mod hooks;
 mod hooks_dispatch;
 mod hooks_environment;
 mod hooks_local;
+mod hooks_model;
 mod hooks_rules;
 mod judge;
 mod local;
