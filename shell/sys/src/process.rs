@@ -13,13 +13,8 @@ const SIGNAL_MAX: libc::c_int = 64;
 ///
 /// It changes nothing for this process, so that it does no harm to who owns the descriptors.
 pub fn close_on_execute(first: u32) -> io::Result<()> {
-    match close_range(first) {
-        // Linux before 5.11 does not know the call, or the flag.
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) => {
-            one_by_one(first)
-        }
-        outcome => outcome,
-    }
+    // Linux before 5.11 does not know the call or the flag, and some filters of calls refuse it.
+    close_range(first).or_else(|_| one_by_one(first))
 }
 
 #[expect(unsafe_code, reason = "there is no safe wrapper of close_range")]

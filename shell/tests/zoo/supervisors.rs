@@ -115,3 +115,42 @@ async fn play_the_agent(part: OsString, program: &str) {
     let (_keep, cancelled) = oneshot::channel();
     meshward_shell::actions::supervise::supervise(job, cancelled).await;
 }
+
+/// The control group of a program as it tells it, and whether it has one of its own.
+async fn own_group() -> (String, bool) {
+    let job = script("sed -n 's/^0:://p' /proc/self/cgroup");
+    let ending = run(Job { group: ControlGroup::IfPossible, ..job }).await;
+    assert_eq!(ending.cause, Cause::Exited(0));
+    let told = text(&ending.stdout.bytes).trim().to_owned();
+    let own = told.contains("/meshward-run-");
+    (told, own)
+}
+
+#[tokio::test]
+async fn a_control_group_ends_what_no_process_is_left_to_end() {
+    let (told, own) = own_group().await;
+    if !own {
+        // The system lends none, and so the program is where this test is.
+        let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+        let ours = groups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default();
+        assert_eq!(told, ours);
+        return;
+    }
+    let kill = "kill -STOP $watch $guard; kill -9 $watch $guard";
+    let job = script(&format!("{ABOVE}; setsid $hang & {kill}; $hang"));
+    let ending = run(Job { group: ControlGroup::IfPossible, ..job }).await;
+    assert_eq!(ending.cause, Cause::Broken(ENDED.into()));
+}
+
+#[tokio::test]
+async fn the_control_group_of_a_run_goes_with_it() {
+    let (told, own) = own_group().await;
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let mounted = mounts.lines().filter(|line| line.contains(" - cgroup2 "));
+    for place in mounted.filter_map(|line| line.split(' ').nth(4)) {
+        let place = format!("{place}{told}");
+        let there = std::path::Path::new(&place).exists();
+        // Where a run has none of its own, it is that of this test, which stays.
+        assert!(!(own && there), "{place}");
+    }
+}

@@ -137,9 +137,9 @@ fn signal(pid: Pid, parent: Pid, signal: Signal) {
                 let _ = pidfd_send_signal(process, signal);
             }
         }
-        // Linux before 5.3 has no such descriptors.
-        Err(Errno::NOSYS) => drop(kill_process(pid, signal)),
-        Err(_) => {}
+        Err(Errno::SRCH) => {}
+        // Linux before 5.3 has no such descriptors, and some filters of calls refuse them.
+        Err(_) => drop(kill_process(pid, signal)),
     }
 }
 

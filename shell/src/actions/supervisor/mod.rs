@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Guard and watch are the agent's own image, executed anew by a hidden word, in a session of their own. Both asked the
-//! kernel for what loses its parent below them. The watch begins the program and ends it by the rules of [`phase`]; it
+//! kernel for what loses its parent below them. The watch begins the program and ends it by the rules of `phase`; it
 //! is told by the end of its socket that the agent wants that, or is no more. The guard ends everything where the watch
 //! was killed or does not come to an end, and the watch does where the guard was killed. Where both were, the agent
 //! ends the rest of their session, and a control group ends all.

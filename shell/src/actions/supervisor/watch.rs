@@ -18,8 +18,8 @@ use rustix::{
     event::{PollFd, PollFlags},
     fs::Mode,
     process::{
-        Pid, PidfdFlags, Signal, WaitStatus, getpid, kill_process_group, pidfd_open,
-        set_child_subreaper, umask,
+        Pid, Signal, WaitStatus, getpid, getppid, kill_process_group, set_child_subreaper,
+        set_parent_process_death_signal, umask,
     },
 };
 
@@ -42,8 +42,7 @@ const ELF: [u8; 4] = *b"\x7fELF";
 #[derive(Debug)]
 struct Watch {
     children: OwnedFd,
-    /// `None` once it has gone.
-    guard: Option<OwnedFd>,
+    guard: Pid,
     group: Option<Group>,
     phase: Phase,
     /// The program, until its end was noted; it leads its group of processes.
@@ -65,7 +64,6 @@ pub(super) fn main(handed: Handed, agent: &Agent, guard: Pid) {
     };
     stay(c"meshward-watch");
     agent.tell(Event::Began);
-    let guard = pidfd_open(guard, PidfdFlags::empty()).ok();
     let program = Some(program);
     Watch { children, guard, group, phase, program, called_off: false }.watch(agent);
 }
@@ -110,15 +108,15 @@ impl Watch {
             PollFd::new(&self.children, PollFlags::IN),
             // Once it has called the run off, it would be told of again and again.
             if self.called_off { nothing() } else { agent.poll(PollFlags::RDHUP) },
-            self.guard.as_ref().map_or_else(nothing, |guard| PollFd::new(guard, PollFlags::IN)),
         ];
-        wait_for(&mut told, rest);
-        let [_, called_off, bereft] = told.map(|one| !one.revents().is_empty());
+        if getppid() == Some(self.guard) {
+            wait_for(&mut told, rest);
+        }
+        let [_, called_off] = told.map(|one| !one.revents().is_empty());
         self.called_off |= called_off;
-        if bereft {
+        if getppid() != Some(self.guard) {
             // Nobody is left to end what this process might leave.
             agent.tell(Event::Bereft);
-            self.guard = None;
             self.phase = Phase::Over;
         }
     }
@@ -157,6 +155,9 @@ fn begin(handed: Handed, group: Option<&Group>) -> Result<(OwnedFd, Pid), (Begin
     let supervise = |error: io::Error| (Begin::Supervise, error);
     set_child_subreaper(Some(getpid())).map_err(|error| supervise(error.into()))?;
     let children = ended_children().map_err(supervise)?;
+    // The end of the guard is told as that of a child is.
+    set_parent_process_death_signal(Some(Signal::CHILD))
+        .map_err(|error| supervise(error.into()))?;
     let Handed { order, stdout, stderr, program } = handed;
     umask(Mode::from_raw_mode(UMASK));
     std::env::set_current_dir(&order.directory).map_err(|error| (Begin::Directory, error))?;
