@@ -7,15 +7,16 @@ use meshward_core::{
     },
     backoff::Jitter,
     wire::{
-        identity::{Files, Flaw, Found, KeyFile},
+        identity::{Files, Flaw, Found, Identity, KeyFile, RECORD_MAX, Unusable},
+        json,
         timestamp::Timestamp,
     },
 };
 
 use crate::{
     bench::{
-        Bench, NODE, TOKEN, echoing, forget_token, gathered, make_key, nsk, public_key, remembered,
-        seconds, secret, sent, settings, token_in_file, token_value,
+        Bench, NODE, TOKEN, echoing, forget_token, gathered, make_key, nsk, public_key,
+        registration_body, remembered, seconds, secret, sent, settings, token_in_file, token_value,
     },
     register::{accepted, posting, sources, wait, without_notices},
 };
@@ -232,4 +233,20 @@ fn a_token_file_that_is_gone_for_good_is_told() {
     let text =
         "the bootstrap token file /etc/meshward/bootstrap-token is removed: its token is used up";
     assert_eq!(effects, [Effect::Tell(Notice::info(text))]);
+}
+
+/// The record is written into room that was taken before the token was sent.
+#[test]
+fn a_201_whose_record_would_be_longer_than_its_room_makes_no_identity() {
+    let body = registration_body(nsk().expose());
+    let registered = |length: usize| {
+        let id = format!("\"signing_key_id\":\"{}\"", "k".repeat(length));
+        let body = body.replace("\"signing_key_id\":\"k1\"", &id);
+        let answer = json::decode_tolerant(body.as_bytes()).expect("a registration");
+        Identity::registered(answer).map(|identity| identity.file.encode().len())
+    };
+    let least = registered(0).expect("a sound one");
+    assert!(registered(RECORD_MAX - least - 200).is_ok_and(|length| length <= RECORD_MAX));
+    assert_eq!(registered(RECORD_MAX - least), Err(Unusable::Oversized), "without its mark");
+    assert_eq!(registered(RECORD_MAX), Err(Unusable::Oversized));
 }

@@ -21,6 +21,8 @@ mod crash_archive;
 #[cfg(test)]
 mod crash_refused;
 #[cfg(test)]
+mod crash_room;
+#[cfg(test)]
 mod crash_rotation;
 #[cfg(test)]
 mod crash_state;
