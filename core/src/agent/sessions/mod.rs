@@ -19,6 +19,7 @@
 //! Specification: "Session entry", "Session activity record", "Errors" of the node agent; `gaps-agent.md` 2.9.
 
 mod entry;
+mod limits;
 mod live;
 mod rows;
 mod turn;
@@ -31,6 +32,10 @@ use alloc::{
 use core::time::Duration;
 
 pub use entry::IDLE_MAX;
+pub use limits::{
+    CLOSE_MAX, CONNECT_TIMEOUT, ENDED_MAX, ENDED_TIMEOUT, ENDED_WAITS, ENDED_WINDOW, LISTED_MAX,
+    STARTED_TIMEOUT,
+};
 
 use super::{
     facts::{SessionFact, SessionOrder, SessionSettings},
@@ -49,22 +54,6 @@ use crate::{
 use entry::Plan;
 use live::{Live, Stage};
 use turn::Turn;
-
-/// How many entries of a block are looked at.
-pub const LISTED_MAX: usize = 1024;
-/// How many ended sessions may wait for their row to be taken before no further one is opened.
-pub const ENDED_MAX: usize = 64;
-/// Within which time a row that tells of a begin is answered.
-pub const STARTED_TIMEOUT: Duration = Duration::from_secs(15);
-/// Within which time one that tells of an end is answered.
-pub const ENDED_TIMEOUT: Duration = Duration::from_secs(2);
-/// "Otherwise three tries within 10 s": the waits between them, and all of it.
-pub const ENDED_WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
-pub const ENDED_WINDOW: Duration = Duration::from_secs(10);
-/// "2 s for copy loops so counters are final".
-pub const CLOSE_MAX: Duration = Duration::from_secs(2);
-/// How long a connection to a target is tried.
-pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What entries are judged and opened by.
 #[derive(Clone, Copy, Debug)]
