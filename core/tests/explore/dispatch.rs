@@ -204,7 +204,7 @@ impl Both {
         let idle = self.dispatch.as_ref().is_some_and(Dispatch::is_idle);
         if self.draining && idle {
             for one in &mut self.each {
-                one.late = one.call.take().or(one.late.take());
+                one.late = one.call.take().or_else(|| one.late.take());
                 one.uploading = false;
             }
         }
@@ -267,26 +267,24 @@ impl Both {
         let Some(callback) = self.each[at].call.take() else { return };
         let verdict = verdict(self, &callback);
         let one = &mut self.each[at];
+        let is_terminal = callback.status.is_terminal();
         let fault = match &verdict {
-            Called::Refused(_) if !one.disturbed => {
-                Some("a callback is sent that the table refuses")
+            Called::Accepted | Called::Invited(_) => {
+                one.claimed |= callback.status == Status::Started;
+                one.over |= is_terminal;
+                None
             }
-            _ => None,
-        };
-        match &verdict {
-            Called::Accepted | Called::Invited(_) if callback.status == Status::Started => {
-                one.claimed = true;
-            }
-            Called::Accepted | Called::Invited(_) if callback.status.is_terminal() => {
-                one.over = true
-            }
-            Called::Refused(_) => one.over = true,
-            // What of a report is not acceptable and cannot be made lighter is delivered, as badly as it was.
-            Called::Unacceptable { .. } if callback.status.is_terminal() && !refers(&callback) => {
+            Called::Refused(_) => {
                 one.over = true;
+                (!one.disturbed).then_some("a callback is sent that the table refuses")
             }
-            _ => {}
-        }
+            // What of a report is not acceptable and cannot be made lighter is delivered, as badly as it was.
+            Called::Unacceptable { .. } => {
+                one.over |= is_terminal && !refers(&callback);
+                None
+            }
+            Called::Failed(_) => None,
+        };
         self.fault = self.fault.or(fault);
         let status = callback.status;
         self.give(self.now(), Input::Answered { execution: id(at), status, verdict });
@@ -314,7 +312,7 @@ impl Both {
         self.dispatch = None;
         self.snapshot = None;
         for one in &mut self.each {
-            one.late = one.call.take().or(one.late.take());
+            one.late = one.call.take().or_else(|| one.late.take());
             one.disturbed |= one.progress.0.is_some() || one.late.is_some();
             (one.uploading, one.running, one.claimed, one.over) = (false, false, false, false);
         }
@@ -356,14 +354,13 @@ impl Both {
     }
 
     fn act(&mut self, act: Act) {
-        match act {
-            Act::Lose(at) | Act::LoseAnswer(at) | Act::Reject(at) => {
-                self.faults += 1;
-                self.each[at].disturbed = true;
-            }
-            Act::LoseUpload(_) | Act::LoseUploaded(_) => self.faults += 1,
-            Act::Read => self.each.iter_mut().for_each(|one| one.disturbed = true),
-            _ => {}
+        let fails = Self::failing(act);
+        self.faults += u8::from(fails.is_some());
+        if let Some(at) = fails.flatten() {
+            self.each[at].disturbed = true;
+        }
+        if act == Act::Read {
+            self.each.iter_mut().for_each(|one| one.disturbed = true);
         }
         match act {
             Act::Pull => {
@@ -410,6 +407,27 @@ impl Both {
                 self.crash();
                 self.restart();
             }
+        }
+    }
+
+    /// Whether an act is a fault, and of which execution both ends may think differently behind it.
+    const fn failing(act: Act) -> Option<Option<usize>> {
+        match act {
+            Act::Lose(at) | Act::LoseAnswer(at) | Act::Reject(at) => Some(Some(at)),
+            Act::LoseUpload(_) | Act::LoseUploaded(_) => Some(None),
+            Act::Pull
+            | Act::Read
+            | Act::Arrive
+            | Act::Answer(_)
+            | Act::ArriveLate(_)
+            | Act::FinishShort(_)
+            | Act::FinishLong(_)
+            | Act::Upload(_)
+            | Act::Tick
+            | Act::TickLate
+            | Act::Drain
+            | Act::Crash
+            | Act::Restart => None,
         }
     }
 

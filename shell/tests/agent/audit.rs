@@ -43,11 +43,7 @@ pub(crate) fn faults(journal: &Value) -> Vec<String> {
 
 /// The journal keeps a body as its text.
 fn callback(body: &Value) -> Option<Value> {
-    match body {
-        Value::String(text) => serde_json::from_str(text).ok(),
-        Value::Object(_) => Some(body.clone()),
-        _ => None,
-    }
+    serde_json::from_str(body.as_str()?).ok()
 }
 
 fn follows(before: Option<&str>, status: &str, declares: bool) -> bool {

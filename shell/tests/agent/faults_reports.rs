@@ -3,11 +3,10 @@
 
 use std::fs;
 
-use meshward_fixture::Running;
 use serde_json::json;
 
 use crate::{
-    node::{Agent, Node, counter, fixture, get, until},
+    node::{Agent, Node, Plane, counter, fixture, get, until},
     reports::{ask, open, put},
     strace::{Point, Strace, every_point},
 };
@@ -28,7 +27,7 @@ const OWN: u64 = 5;
 
 /// One node and its control plane, through many writes.
 struct Scene {
-    plane: Running,
+    plane: Plane,
     node: Node,
     /// The value that was last answered 200.
     last: u64,

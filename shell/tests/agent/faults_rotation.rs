@@ -4,12 +4,11 @@
 use std::{fs, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use meshward_fixture::Running;
 use serde_json::json;
 use x25519_dalek::{PublicKey, StaticSecret};
 
 use crate::{
-    node::{Agent, Node, counter, delete, fixture, get, post, until},
+    node::{Agent, Node, Plane, counter, delete, fixture, get, post, until},
     strace::{Point, Strace, every_point},
 };
 
@@ -42,13 +41,13 @@ fn key(node: &Node, name: &str) -> Option<String> {
     Some(STANDARD.encode(PublicKey::from(&StaticSecret::from(private)).as_bytes()))
 }
 
-fn arm(plane: &Running, rotate: bool) {
+fn arm(plane: &Plane, rotate: bool) {
     post(plane, "/test/configure-heartbeat", &json!({"reconcile": true, "rotate_keys": rotate}));
 }
 
 /// One node and its control plane, through many rotations.
 struct Scene {
-    plane: Running,
+    plane: Plane,
     node: Node,
     /// What the control plane holds, and how often it was changed.
     current: Option<String>,
