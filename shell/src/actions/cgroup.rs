@@ -19,10 +19,10 @@ use std::{
 use rustix::fs::{Mode, OFlags};
 use tracing::debug;
 
-/// How often a group that was killed is tried to be removed.
-const REMOVALS: usize = 50;
+/// How often a group that was killed is tried to be removed, for four seconds in all.
+const REMOVALS: u32 = 64;
 
-/// How long the kernel is given between two tries.
+/// How long the kernel is given behind the first try; each time it is as much longer.
 const BETWEEN: Duration = Duration::from_millis(2);
 
 /// How many groups this process has named.
@@ -84,10 +84,12 @@ impl Group {
     /// Kills all that is in it, and removes it with those that the run made below it.
     pub(super) fn remove(&self) {
         self.kill();
-        for _ in 0..REMOVALS {
+        for tried in 1..=REMOVALS {
             match remove_all(&self.0) {
                 // The kernel lets go of the killed ones a little later.
-                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => thread::sleep(BETWEEN),
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                    thread::sleep(BETWEEN * tried);
+                }
                 // It is gone, or cannot be removed at all.
                 Ok(()) | Err(_) => return,
             }

@@ -47,8 +47,8 @@ const PATIENCE: Duration = Duration::from_millis(900);
 /// The longest deadline, so that every time can be told.
 const DEADLINE_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-/// How long the guard, which has closed its socket, is waited for.
-const LAST_BREATH: Duration = Duration::from_millis(500);
+/// How long the guard, which has told that nothing is left, is waited for.
+const LAST_BREATH: Duration = Duration::from_millis(50);
 
 /// What is told of a run that ended its own supervisors.
 const BEREFT: &str = "the processes that supervise the run were ended by others";
@@ -281,8 +281,8 @@ impl Attended {
 
 /// Ends what is left where the supervisors did not come to an end, or were killed both.
 fn force(guard: Child, group: Option<Group>) {
-    if let Some(group) = group {
-        group.remove();
+    if let Some(group) = &group {
+        group.kill();
     }
     let id = guard.id().and_then(|id| i32::try_from(id).ok());
     if let Some(id) = id.and_then(Pid::from_raw) {
@@ -290,6 +290,10 @@ fn force(guard: Child, group: Option<Group>) {
     }
     // Only now may another process get its number.
     drop(guard);
+    // What is dying holds its group for a while.
+    if let Some(group) = group {
+        group.remove();
+    }
 }
 
 fn unable(step: Begin, number: i32) -> String {

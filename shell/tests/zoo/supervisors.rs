@@ -118,7 +118,9 @@ async fn play_the_agent(part: OsString, program: &str) {
 
 /// The control group of a program as it tells it, and whether it has one of its own.
 async fn own_group() -> (String, bool) {
-    let job = script("sed -n 's/^0:://p' /proc/self/cgroup");
+    // Many that are killed hold their group a while longer.
+    let many = "for _ in $(seq 60); do setsid $hang > /dev/null 2>&1 & done";
+    let job = script(&format!("{many}; sed -n 's/^0:://p' /proc/self/cgroup"));
     let ending = run(Job { group: ControlGroup::IfPossible, ..job }).await;
     assert_eq!(ending.cause, Cause::Exited(0));
     let told = text(&ending.stdout.bytes).trim().to_owned();

@@ -192,9 +192,9 @@ impl Watched {
             agent.tell(Event::Bereft);
         }
         end_all(&self.children, self.group.as_ref(), None, |_, _| {});
+        agent.tell(Event::Gone);
         if let Some(group) = &self.group {
             group.remove();
         }
-        agent.tell(Event::Gone);
     }
 }
