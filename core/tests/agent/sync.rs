@@ -135,6 +135,16 @@ fn a_change_waits_for_the_debounce_period_and_later_ones_ride_along() {
 }
 
 #[test]
+fn what_changes_again_and_again_during_a_flush_is_not_put_off_behind_it() {
+    let mut desk = Desk::flushing(&["b"]);
+    desk.dirty("a", 1);
+    desk.pass(seconds(4));
+    desk.dirty("a", 2);
+    assert_eq!(desk.answer("b", Delivery::Delivered), [settle("b", 1)]);
+    assert_eq!(desk.left(), Some(seconds(1)), "of the first change");
+}
+
+#[test]
 fn a_flush_goes_key_by_key_in_ascending_order_one_after_the_other() {
     let mut desk = Desk::flushing(&["a", "a.b", "b"]);
     assert_eq!(desk.give(Input::Ticked), []);
