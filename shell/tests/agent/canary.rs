@@ -14,7 +14,11 @@ use meshward_core::plane::site;
 use meshward_fixture::Running;
 use serde_json::json;
 
-use crate::node::{Agent, Node, TOKEN, counter, fixture, later, post, text, until};
+use crate::{
+    hooks::{folder, order, outcome, put},
+    hooks_place::is_root,
+    node::{Agent, Node, TOKEN, counter, fixture, later, post, text, until},
+};
 
 /// Files that hold a secret because it is kept there, all closed to others.
 const KEPT: [&str; 5] =
@@ -22,6 +26,9 @@ const KEPT: [&str; 5] =
 
 /// The bearer of the TCP listener.
 const API_TOKEN: &str = "canary-api-token-canary-api-token";
+
+/// What a hook is given.
+const PARAMETER: &str = "canary-parameter-canary-parameter";
 
 /// A secret with what it is called where it is found.
 struct Mark {
@@ -77,6 +84,14 @@ impl Seen {
         self.note(format!("standard error of {arguments:?}"), output.stderr);
         if arguments.first() != Some(&"secret") {
             self.note(format!("output of {arguments:?}"), output.stdout);
+        }
+    }
+
+    /// The arguments alone: a hook has its parameters in its environment.
+    fn arguments(&mut self, pid: u32) {
+        for (pid, what) in family(pid) {
+            let bytes = fs::read(format!("/proc/{pid}/cmdline"));
+            self.note(format!("cmdline of {what}"), bytes.unwrap_or_default());
         }
     }
 
@@ -147,6 +162,7 @@ async fn live(plane: &Running, node: &Node, seen: &mut Seen) -> Vec<Mark> {
         node.log().contains("Finished")
     })
     .await;
+    marks.extend(hook(plane, node, seen, agent.id()).await);
     marks.push(Mark::key("the second private key", &node.data("private_key")));
     commands(node, seen);
     // The control plane echoes what it was sent, and fails.
@@ -158,6 +174,27 @@ async fn live(plane: &Running, node: &Node, seen: &mut Seen) -> Vec<Mark> {
     agent.kill();
     restart(node, seen).await;
     marks
+}
+
+/// Gives a secret to a hook, which prints so much that its output is brought under a presigned URL.
+async fn hook(plane: &Running, node: &Node, seen: &mut Seen, pid: u32) -> Vec<Mark> {
+    if !is_root() {
+        return Vec::new();
+    }
+    folder(node);
+    put(node, "canary", "#!/bin/sh\nset -eu\n[ -n \"$AGENT_PARAM_SECRET\" ]\nseq 6000\n");
+    order(plane, "canary-2", "canary", &json!({"secret": PARAMETER}));
+    until("the hook has run and its output was brought", || {
+        seen.arguments(pid);
+        counter(plane, "execution_upload_count") == 1
+    })
+    .await;
+    outcome(plane, "canary-2").await;
+    vec![
+        Mark::new("the value of a parameter", PARAMETER),
+        // What the fixture mints for its first upload.
+        Mark::new("the token of the upload", "exec-upload-0001"),
+    ]
 }
 
 fn execution() -> serde_json::Value {
@@ -215,6 +252,7 @@ async fn no_secret_stands_anywhere_but_where_it_is_kept_through_a_whole_life() {
         "http_enabled = true",
         &format!("http_enabled = true\nhttp_token_file = {:?}", node.path("api-token")),
     );
+    node.amend("[node]", &format!("[actions]\nhooks_dir = {:?}\n[node]", node.path("hooks")));
     let mut seen = Seen::default();
     let marks = live(&plane, &node, &mut seen).await;
     seen.files(&node.path(""));
