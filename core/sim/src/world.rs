@@ -73,6 +73,8 @@ pub struct Summary {
     pub rotations: u64,
     pub registrations: u64,
     pub reports: u64,
+    /// Outputs that the control plane took, since it started last.
+    pub uploads: u64,
     /// Events of the script, and those among them that could not happen as it stood.
     pub events: u64,
     pub missed: u64,
@@ -128,6 +130,7 @@ impl World {
         self.summary.rotations = self.counter("key_rotate_count");
         self.summary.registrations = self.counter("registration_count");
         self.summary.reports = self.counter("report_put_count");
+        self.summary.uploads = self.counter("execution_upload_count");
         Ok(())
     }
 

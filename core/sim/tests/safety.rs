@@ -51,19 +51,21 @@ fn every_promise_holds_in_every_drawn_world() {
     assert!(sum(|summary| summary.crashes) > seeds() / 2, "too few crashes");
     assert!(sum(|summary| summary.runs) > seeds(), "too few runs");
     assert!(sum(|summary| summary.sessions) > seeds() / 2, "too few sessions");
+    assert!(sum(|summary| summary.uploads) > seeds() / 20, "too few uploads");
     assert!(sum(|summary| summary.rotations) > seeds() / 2, "too few rotations");
     assert!(missed * 4 < events, "{missed} of {events} events could not happen");
     let seconds = begun.elapsed().as_secs_f64();
     let hours = sum(|summary| summary.virtual_time.as_secs()) as f64 / 3600.0;
     eprintln!(
         "{} seeds in {seconds:.1} s: {:.0} seeds/s, {:.0} virtual hours/s; {} steps, {} crashes, {} runs, \
-         {} sessions, {} rotations, {missed} of {events} events could not happen",
+         {} uploads, {} sessions, {} rotations, {missed} of {events} events could not happen",
         seeds(),
         seeds() as f64 / seconds,
         hours / seconds,
         sum(|summary| summary.steps),
         sum(|summary| summary.crashes),
         sum(|summary| summary.runs),
+        sum(|summary| summary.uploads),
         sum(|summary| summary.sessions),
         sum(|summary| summary.rotations),
     );
