@@ -10,6 +10,7 @@ mod canary;
 mod commands;
 mod config;
 mod crash;
+mod dispatch;
 mod exits;
 #[cfg(feature = "fault-tests")]
 mod faults;
