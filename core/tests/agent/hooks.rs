@@ -135,8 +135,8 @@ fn a_look_that_saw_nothing_makes_hooks_known_too() {
 #[test]
 fn a_changed_hook_stays_with_its_pin_is_told_once_and_heals_by_its_content() {
     let mut stage = Stage::after(&[whole("a", 1)]);
-    let warning = "hook a: it was changed since it was discovered, and runs again with its former content, or when \
-        the agent is started again";
+    let warning = "hook a: it was changed since it was discovered, and does not run: put its former content back, or \
+        start the agent again";
     assert_eq!(stage.met(seen(&[whole("a", 2)])), [warning]);
     assert_eq!(stage.hooks.pin("a"), Some(digest(1)), "the pin is never updated");
     let hook = stage.hooks.list().remove(0);
@@ -188,8 +188,8 @@ fn a_directory_that_is_not_trusted_has_no_hooks_and_one_that_cannot_be_read_keep
     let mut stage = Stage::after(&[whole("a", 1)]);
     let why = Distrust::Writable;
     let told = stage.met(blind(Sight::Distrusted { path: "/etc".into(), why }));
-    let text = "no hook of the hooks directory runs, for /etc: its group or everybody can change it: take that right \
-        from them (chmod go-w)";
+    let text = "no hook runs, because of /etc: its group or everybody can change it: take that right from them \
+        (chmod go-w)";
     assert_eq!(told, [text]);
     assert_eq!(stage.hooks.pin("a"), None);
     stage.met(seen(&[whole("a", 1)]));

@@ -300,8 +300,8 @@ fn a_listener_that_cannot_be_opened_is_tried_again_on_the_next_pull() {
     desk.pull(&[entry("a"), entry("b")]);
     let refused = SessionFact::Refused { reason: "no such address".into() };
     let effects = desk.tell("a", refused.clone());
-    let expected =
-        "session \"a\" waits for the next pull: its listener cannot be opened: no such address";
+    let expected = "session \"a\" waits for the next pull: its listener cannot be opened: no such address \
+         (sessions.listen_address, or else the mesh address, must be one of this host)";
     assert_eq!(told(&effects, Level::Warn), [expected]);
     assert_eq!(ordered(&effects), ["open b"], "the next one has its turn");
     desk.opened("b");

@@ -52,7 +52,7 @@ pub fn described(name: &str) -> ActionInfo {
             ],
         ),
         RECONNECT => ("Pulls the desired state at once.", &[]),
-        RELOAD_CONFIG => ("Has the agent read its configuration again, by SIGHUP.", &[]),
+        RELOAD_CONFIG => ("Sends the agent SIGHUP, of which this version only takes note.", &[]),
         SYSTEM_INFO => ("Tells which host, agent and node this is.", &[]),
         _ => ("", &[]),
     };

@@ -88,7 +88,11 @@ impl Turn<'_> {
                 self.tell(judge::rejected(&entry, reason));
                 self.begin(entry, Errand::Walk(reason), leg);
             }
-            Move::Orphan => self.report(entry, Report::of(report::failed(LOST))),
+            Move::Orphan => {
+                let callback = report::failed(LOST);
+                self.tell(report::told_end(&id(&entry), &callback));
+                self.report(entry, Report::of(callback));
+            }
             Move::Deliver(report) => self.report(entry, *report),
         }
     }

@@ -9,7 +9,11 @@ use alloc::{
 };
 
 use crate::{
-    agent::facts::{Bytes, Captured, Cause, Ending},
+    agent::{
+        facts::{Bytes, Captured, Cause, Ending},
+        notice::Notice,
+    },
+    ids::ExecutionId,
     wire::{
         execution::{Callback, INLINE_OUTPUT_MAX, Output, Status},
         grammar::{Name, base64_text, sha256_hex},
@@ -98,6 +102,23 @@ fn told(cause: Cause) -> Callback {
 pub(super) fn failed(error: &str) -> Callback {
     let error = error[..error.floor_char_boundary(ERROR_MAX)].to_string();
     Callback { error: Some(error), ..Callback::of(Status::Failed) }
+}
+
+/// How a run ended, in words; one that did not succeed is worth a warning.
+pub(super) fn told_end(execution: &ExecutionId, callback: &Callback) -> Notice {
+    let id = execution.0.as_str();
+    match (callback.status, &callback.error, callback.exit_code) {
+        (Status::Failed, Some(error), _) => {
+            Notice::warn(format!("execution {id:?} failed: {error}"))
+        }
+        (Status::Failed, None, code) => Notice::warn(format!(
+            "execution {id:?} failed: exit code {}",
+            code.unwrap_or(NO_EXIT_CODE)
+        )),
+        (Status::Ack | Status::Started | Status::Succeeded | Status::Cancelled, _, _) => {
+            Notice::info(format!("execution {id:?} ended {}", callback.status.as_str()))
+        }
+    }
 }
 
 /// How uploaded bytes are referred to.

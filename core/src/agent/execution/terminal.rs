@@ -82,11 +82,7 @@ impl Turn<'_> {
         }
         let Outcome { callback, whole } =
             report::terminal(ending, self.kit.settings.max_output_bytes);
-        self.tell(Notice::info(format!(
-            "execution {:?} ended {}",
-            execution.0,
-            callback.status.as_str()
-        )));
+        self.tell(report::told_end(&execution, &callback));
         let until = self.until();
         match whole {
             Some(whole) => self.declare(execution, callback, whole, until),
@@ -203,6 +199,7 @@ impl Turn<'_> {
     }
 
     fn report_at_once(&mut self, execution: ExecutionId, callback: Callback) {
+        self.tell(report::told_end(&execution, &callback));
         let until = self.until();
         self.report_terminal(execution, Report::of(callback), (0, until));
     }
@@ -260,6 +257,9 @@ impl Turn<'_> {
         reason: &str,
     ) {
         let Some(wait) = TERMINAL_WAITS.get(tries) else {
+            if self.dispatch.draining {
+                return self.give_up(&execution);
+            }
             self.tell(Notice::warn(format!(
                 "the report on execution {:?} failed three times and waits for the next pull: {reason}",
                 execution.0

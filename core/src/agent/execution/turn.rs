@@ -86,7 +86,7 @@ impl<'s> Turn<'s> {
     /// At a stop there is no time left; the next process meets it as `started`, and reports it lost.
     pub(super) fn give_up(&mut self, execution: &ExecutionId) {
         self.tell(Notice::warn(format!(
-            "the report on execution {:?} is given up: this process is stopping",
+            "the report on execution {:?} is given up, as this process stops: the next one reports it lost",
             execution.0
         )));
         self.settle(execution);
@@ -94,9 +94,6 @@ impl<'s> Turn<'s> {
 
     /// Keeps an outcome for later pulls, and lets go of the oldest where there are too many.
     pub(super) fn keep(&mut self, execution: ExecutionId, report: Report) {
-        if self.dispatch.draining {
-            return self.give_up(&execution);
-        }
         if self.dispatch.unreported.len() >= UNREPORTED_MAX
             && let Some(lost) = self.dispatch.unreported.keys().next().cloned()
         {

@@ -100,7 +100,7 @@ impl Look {
         match sight {
             Sight::Absent => {}
             Sight::Distrusted { path, why } => {
-                self.complain(format!("no hook of the hooks directory runs, for {path}: {why}"));
+                self.complain(format!("no hook runs, because of {path}: {why}"));
             }
             Sight::Failed(reason) => {
                 self.listed = self.before.clone();
@@ -169,7 +169,7 @@ impl Look {
             self.fault(
                 &name,
                 &format!(
-                    "{fault}, and runs again with its former content, or when the agent is started again"
+                    "{fault}, and does not run: put its former content back, or start the agent again"
                 ),
             );
         }

@@ -230,7 +230,10 @@ impl<'s> Turn<'s> {
         match self.sessions.live.get(&session).map(|live| live.stage) {
             Some(Stage::Opening) => {
                 self.sessions.live.remove(&session);
-                self.defer(session, format!("its listener cannot be opened: {reason}"));
+                self.defer(session, format!(
+                    "its listener cannot be opened: {reason} (sessions.listen_address, or else the mesh address, \
+                     must be one of this host)"
+                ));
             }
             Some(Stage::Closing { .. }) => drop(self.sessions.live.remove(&session)),
             Some(Stage::Open { .. } | Stage::Ended(_)) | None => {}
