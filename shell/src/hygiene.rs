@@ -6,6 +6,11 @@ use rustix::{
     process::{DumpableBehavior, Resource, Rlimit},
 };
 
+/// A file that may not grow is a fault of the disk, and told as one; what is run has its signals as they were.
+pub fn outlive_file_limit() -> std::io::Result<()> {
+    meshward_sys::process::outlive_file_limit()
+}
+
 /// To be called before any secret is read.
 pub fn seal() -> io::Result<()> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;

@@ -122,9 +122,10 @@ impl World {
             }
             self.nodes[at].disk.write(write);
             self.note(Entry::Wrote { node, file });
-        }
-        if kind == OrderKind::Restore {
-            self.checks.restored(&self.nodes[at].disk);
+            if kind == OrderKind::Restore {
+                // It is whole before the last of these, behind which the process may die.
+                self.checks.restored(&self.nodes[at].disk);
+            }
         }
         Some(Input::Stored(self.nodes[at].disk.done(order)))
     }

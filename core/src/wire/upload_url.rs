@@ -107,7 +107,7 @@ impl UploadUrl {
 
 impl fmt::Debug for UploadUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "<secret> of {:?}", self.object_key)
+        f.write_str("<secret>")
     }
 }
 

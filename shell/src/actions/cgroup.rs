@@ -25,6 +25,12 @@ const REMOVALS: u32 = 64;
 /// How long the kernel is given behind the first try; each time it is as much longer.
 const BETWEEN: Duration = Duration::from_millis(2);
 
+/// What stands before the id of the agent in the name of a group.
+const NAME: &str = "meshward-run-";
+
+/// How many entries are looked at for groups that were left behind.
+const FORSAKEN_MAX: usize = 4096;
+
 /// How many groups this process has named.
 static NAMED: AtomicU64 = AtomicU64::new(0);
 
@@ -49,7 +55,7 @@ impl Group {
 
     fn new_below(own: &Path) -> Self {
         let number = NAMED.fetch_add(1, Ordering::Relaxed);
-        Self(own.join(format!("meshward-run-{}-{number}", std::process::id())))
+        Self(own.join(format!("{NAME}{}-{number}", std::process::id())))
     }
 
     pub(super) fn at(path: PathBuf) -> Self {
@@ -118,7 +124,26 @@ fn own() -> io::Result<PathBuf> {
     let probe = Group::new_below(&own);
     probe.create()?;
     probe.remove();
+    end_forsaken(&own, Path::new("/proc"));
     Ok(own)
+}
+
+/// Ends what was killed together with all that would have ended it: the groups of agents that are no more.
+fn end_forsaken(own: &Path, processes: &Path) {
+    let Ok(entries) = fs::read_dir(own) else { return };
+    for entry in entries.flatten().take(FORSAKEN_MAX) {
+        let name = entry.file_name();
+        let agent = name.to_str().and_then(|name| name.strip_prefix(NAME)?.split('-').next());
+        let is_gone = agent.is_some_and(|pid| {
+            pid.parse::<u32>().is_ok() && !processes.join(pid).try_exists().unwrap_or(true)
+        });
+        if is_gone {
+            let group = Group::at(entry.path());
+            group.kill();
+            // One that is still dying is removed by the next agent.
+            let _ = remove_all(group.path());
+        }
+    }
 }
 
 /// Where the own group is: its path stands in `/proc/self/cgroup` as seen from the root of the hierarchy, and a mount may
@@ -161,7 +186,22 @@ fn text(field: &[u8]) -> PathBuf {
 mod tests {
     use std::{fs, path::PathBuf};
 
-    use super::{Group, own, place};
+    use super::{Group, end_forsaken, own, place};
+
+    #[test]
+    fn the_groups_of_agents_that_are_no_more_go_and_all_others_stay() {
+        let (own, processes) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir(processes.path().join("7")).unwrap();
+        for name in ["meshward-run-7-0", "meshward-run-8-1", "meshward-run-x-1", "other-8-1"] {
+            fs::create_dir(own.path().join(name)).unwrap();
+        }
+        fs::create_dir(own.path().join("meshward-run-8-1/below")).unwrap();
+        end_forsaken(own.path(), processes.path());
+        let left = fs::read_dir(own.path()).unwrap();
+        let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["meshward-run-7-0", "meshward-run-x-1", "other-8-1"]);
+    }
 
     #[test]
     fn the_own_group_is_found_wherever_its_hierarchy_is_mounted() {

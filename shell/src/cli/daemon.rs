@@ -68,6 +68,9 @@ fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
     if let Err(error) = hygiene::seal() {
         warn!(%error, "core dumps of this process cannot be turned off");
     }
+    if let Err(error) = hygiene::outlive_file_limit() {
+        warn!(%error, "a limit of the size of files would end this process");
+    }
     if let Some(few) = hygiene::open_files() {
         warn!(
             "at most {few} files can be open, fewer than the connections at once: raise the limit (LimitNOFILE, \

@@ -1,6 +1,9 @@
 //! `hooks list`, `hooks reload`.
 
-use meshward_core::wire::local::{HookInfo, Reloaded};
+use meshward_core::{
+    legible,
+    wire::local::{HookInfo, Reloaded},
+};
 
 use super::{
     Code, Outcome,
@@ -34,7 +37,7 @@ fn reload(global: &Global) -> Outcome {
                 complain(Output::Text, warning);
             }
             let count = reloaded.hooks.len();
-            say(&format!("{}: {count} {}\n", reloaded.status, noun(count)))?;
+            say(&format!("{}: {count} {}\n", legible::line(&reloaded.status), noun(count)))?;
             if count > 0 { say(&listed(&reloaded.hooks)) } else { Ok(Code::Done) }
         }
     }

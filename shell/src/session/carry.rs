@@ -4,11 +4,11 @@
 //! the other side's socket has taken it. A side that cannot be read is gone, and the connection with it; one that takes
 //! no more may still have sent something, which is carried first.
 
-use std::io;
+use std::{future, io, pin::pin, time::Duration};
 
 use meshward_core::agent::Forward;
 use rustix::{
-    net::{Shutdown, shutdown},
+    net::{Shutdown, shutdown, sockopt},
     pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice},
 };
 use tokio::{io::Interest, net::TcpStream, sync::watch, time::timeout};
@@ -18,6 +18,17 @@ use super::{
     counts::{Counts, Way},
     listener::told,
 };
+
+/// A side that is silent for so long is asked whether it is still there, so often and so many times.
+const SILENCE: Duration = Duration::from_secs(60);
+const ASK_EVERY: Duration = Duration::from_secs(10);
+const ASKS: u32 = 3;
+
+/// How long a side that acknowledges nothing of what it was sent is taken to be there.
+const UNHEARD_MAX: Duration = Duration::from_secs(90);
+
+/// How long what an operator has sent before it broke off is handed on; the next one waits for that.
+const HAND_ON_MAX: Duration = Duration::from_secs(2);
 
 /// How much is under way in each direction, in bytes, beside what the sockets hold.
 const PIPE: usize = 1 << 20;
@@ -29,8 +40,10 @@ pub(super) async fn connection(
     counts: &Counts,
     mut stopped: watch::Receiver<bool>,
 ) {
+    watch_over(&operator);
     let target = tokio::select! {
         target = connect(forward) => target,
+        () = broken(&operator) => return debug!("an operator left before the target was reached"),
         () = told(&mut stopped) => return,
     };
     let target = match target {
@@ -39,13 +52,44 @@ pub(super) async fn connection(
             return debug!(%error, host = forward.target_host, "a session's target is not reached");
         }
     };
+    watch_over(&target);
     // Whoever sends a keystroke waits for no other.
     let _ = operator.set_nodelay(true).and_then(|()| target.set_nodelay(true));
     let into = way((&operator, &target), (counts, Way::In), stopped.clone());
     let out = way((&target, &operator), (counts, Way::Out), stopped);
-    if let Err(error) = tokio::try_join!(into, out) {
+    let mut carrying = pin!(async { tokio::try_join!(into, out) });
+    let carried = tokio::select! {
+        carried = &mut carrying => Some(carried),
+        // What it has still sent may stand behind what the other side does not take.
+        () = broken(&operator) => timeout(HAND_ON_MAX, carrying).await.ok(),
+    };
+    if let Some(Err(error)) = carried {
         debug!(%error, "a connection of a session broke");
     }
+}
+
+/// Comes to an end when the other end has reset the connection, or is given up by the system.
+async fn broken(stream: &TcpStream) {
+    loop {
+        match stream.ready(Interest::ERROR).await {
+            Ok(ready) if ready.is_error() => return,
+            Ok(_) => tokio::task::yield_now().await,
+            Err(_) => return future::pending().await,
+        }
+    }
+}
+
+/// Lets the system notice a side that is gone without a word.
+fn watch_over(stream: &TcpStream) {
+    // Where it cannot, the idle window and the deadline of the session are left.
+    let _ = sockopt::set_socket_keepalive(stream, true)
+        .and_then(|()| sockopt::set_tcp_keepidle(stream, SILENCE))
+        .and_then(|()| sockopt::set_tcp_keepintvl(stream, ASK_EVERY))
+        .and_then(|()| sockopt::set_tcp_keepcnt(stream, ASKS))
+        .and_then(|()| {
+            let milliseconds = u32::try_from(UNHEARD_MAX.as_millis()).unwrap_or(u32::MAX);
+            sockopt::set_tcp_user_timeout(stream, milliseconds)
+        });
 }
 
 async fn connect(forward: &Forward) -> io::Result<TcpStream> {

@@ -60,6 +60,7 @@ pub fn execute(command: &mut Command, program: Program) {
         if let Some(kept) = &kept {
             keep(kept)?;
         }
+        die_with_parent()?;
         hear_signals()?;
         Err(replace(&path, &arguments, &environment))
     };
@@ -110,6 +111,13 @@ fn exchange_limit(
 fn keep(descriptor: &OwnedFd) -> io::Result<()> {
     // SAFETY: the descriptor is open, and the call takes numbers alone.
     checked(unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, 0) }).map(drop)
+}
+
+/// Where the process that begins it is killed, and nobody else is left to end it, it ends too.
+#[expect(unsafe_code, reason = "only bare calls may be made between fork and execve")]
+fn die_with_parent() -> io::Result<()> {
+    // SAFETY: the call takes numbers alone.
+    checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
 }
 
 /// The standard library leaves held back what its process holds back.

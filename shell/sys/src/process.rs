@@ -62,6 +62,14 @@ pub fn hold_signals() -> io::Result<()> {
     set_mask(&full_set()?)
 }
 
+/// Lets a write beyond the limit of a file's size fail as any other does, instead of ending this process.
+#[expect(unsafe_code, reason = "there is no safe wrapper of signal")]
+pub fn outlive_file_limit() -> io::Result<()> {
+    // SAFETY: what is ignored runs no code of this process.
+    let before = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// The C library keeps two signals for itself, which may yet have been ignored by who began this process; so this asks
 /// the kernel.
 #[expect(unsafe_code, reason = "there is no safe wrapper of sigaction")]

@@ -236,3 +236,19 @@ async fn a_folder_where_a_file_is_to_be_written_ends_the_start_before_a_token_is
     }
     assert_eq!(counter(&plane, "registration_count"), 0);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_limit_of_the_size_of_files_is_a_fault_of_the_disk_and_spends_no_token() {
+    let plane = fixture().await;
+    let node = Node::new(&plane.url(), "");
+    node.amend("[registration]", "[registration]\nmax_retry_duration = \"1s\"");
+    let line = "ulimit -f 4; exec \"$0\" --config \"$1\" register";
+    let config = node.path("config.toml");
+    let output = std::process::Command::new("sh")
+        .args(["-c", line, env!("CARGO_BIN_EXE_meshward")])
+        .arg(config)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert_eq!(counter(&plane, "registration_count"), 0);
+}

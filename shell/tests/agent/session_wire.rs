@@ -371,3 +371,58 @@ async fn whoever_lets_go_of_the_sessions_ends_them_all() {
         thread::yield_now();
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_operator_that_breaks_off_while_the_target_takes_no_more_makes_room_for_the_next() {
+    let (place, taken) = target();
+    let mut line = Line::open(forward(place)).await;
+    let (operator, stuffed) = line.pair(&taken);
+    operator.set_nonblocking(true).unwrap();
+    // Until nothing more fits between it and the target, which reads nothing.
+    let mut piece = operator.try_clone().unwrap();
+    let mut full = 0;
+    while full < 20 {
+        match piece.write(&[7; PIECE]) {
+            Ok(_) => full = 0,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                full += 1;
+                thread::park_timeout(Duration::from_millis(10));
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    // Closed with bytes that were not sent, and at once.
+    rustix::net::sockopt::set_socket_linger(&operator, Some(Duration::ZERO)).unwrap();
+    drop((piece, operator));
+    let (_next, _far) = line.pair(&taken);
+    drop(stuffed);
+    line.close(Duration::ZERO).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_operator_that_breaks_off_before_the_target_answers_makes_room_for_the_next() {
+    // Whoever comes when the queue is full is neither let in nor refused.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = listener.local_addr().unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let mut queue = Vec::new();
+    while let Ok(waiting) = TcpStream::connect_timeout(&silent, Duration::from_secs(1)) {
+        queue.push(waiting);
+    }
+    let mut line = Line::open(Forward { connect_timeout: PATIENCE * 4, ..forward(silent) }).await;
+    let first = line.connect();
+    rustix::net::sockopt::set_socket_linger(&first, Some(Duration::ZERO)).unwrap();
+    drop(first);
+    // The next one is let in, which shows by its not being closed at once.
+    let begun = Instant::now();
+    loop {
+        assert!(begun.elapsed() < PATIENCE, "no further connection is taken");
+        let next = line.connect();
+        next.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        match (&next).read(&mut [0]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Ok(_) | Err(_) => {}
+        }
+    }
+    line.close(Duration::ZERO).await;
+}

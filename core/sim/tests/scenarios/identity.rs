@@ -6,10 +6,10 @@ use meshward_core::{
     wire::http::{Body, Headers, Method, Request},
 };
 use meshward_sim::{
-    Event::{Crash, Damage, FailWrites, PutToken, RestartPlane, Revoke, SetClock},
+    Event::{AskRotation, Crash, Damage, FailWrites, PutToken, RestartPlane, Revoke, SetClock},
     Script, World,
     net::Fate,
-    route::Route::{Heartbeat, Register},
+    route::Route::{Heartbeat, Register, Rotate},
     script::{Spot, Token},
 };
 
@@ -245,4 +245,21 @@ fn an_identity_whose_successor_is_lost_on_the_way_goes_on_as_it_was() {
     let world = play(script);
     assert_eq!(world.journal.heard(Register), [201, 0, 403]);
     assert_eq!(world.journal.deaths(), 0);
+}
+
+/// Found by a drawn world: with a staged key the identity is whole on the disk before the last order that brings it back.
+#[test]
+fn a_crash_while_an_identity_with_a_staged_key_comes_back_in_the_place_of_a_lost_one() {
+    for write in 0..6 {
+        let spot = Spot::Write(OrderKind::Restore, write);
+        let script = Script::quiet(1)
+            .at(80, AskRotation)
+            .at(100, Revoke { node: 0 })
+            .at(100, Crash { node: 0, spot })
+            .meets(Rotate, 1, Fate::LOST_REQUEST)
+            .meets(Register, 2, Fate::LOST_REPLY);
+        let world = play(script);
+        assert_eq!(world.journal.heard(Register)[..3], [201, 0, 403], "{spot:?}");
+        assert_eq!(world.nodes[0].disk.refused, None, "{spot:?}");
+    }
 }
