@@ -5,7 +5,8 @@
 
 use std::{
     ffi::OsString,
-    fs, io,
+    fs,
+    io::{self, Write as _},
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     sync::{
@@ -84,7 +85,8 @@ impl Group {
     /// Kills all that is in it and in the groups below it.
     pub(super) fn kill(&self) {
         // It may have been removed already.
-        let _ = fs::write(self.0.join("cgroup.kill"), "1");
+        let kill = fs::File::options().write(true).open(self.0.join("cgroup.kill"));
+        let _ = kill.and_then(|mut kill| kill.write_all(b"1"));
     }
 
     /// Kills all that is in it, and removes it with those that the run made below it.

@@ -38,7 +38,7 @@ async fn a_program_that_kills_its_guard_is_ended_by_the_watch() {
 #[tokio::test]
 async fn a_program_that_kills_both_is_ended_by_the_agent() {
     let job =
-        script(&format!("{ABOVE}; $hang & kill -STOP $watch $guard; kill -9 $watch $guard; $hang"));
+        script(&format!("{ABOVE}; $hang & kill -STOP $watch $guard; kill -9 $guard $watch; $hang"));
     assert_eq!(run(job).await.cause, Cause::Broken(ENDED.into()));
 }
 
