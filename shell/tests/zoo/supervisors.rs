@@ -138,7 +138,7 @@ async fn a_control_group_ends_what_no_process_is_left_to_end() {
         assert_eq!(told, ours);
         return;
     }
-    let kill = "kill -STOP $watch $guard; kill -9 $watch $guard";
+    let kill = "kill -STOP $watch $guard; kill -9 $guard $watch";
     let job = script(&format!("{ABOVE}; setsid $hang & {kill}; $hang"));
     let ending = run(Job { group: ControlGroup::IfPossible, ..job }).await;
     assert_eq!(ending.cause, Cause::Broken(ENDED.into()));
