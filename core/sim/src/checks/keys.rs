@@ -63,6 +63,11 @@ impl Keys {
         self.seen.clear();
     }
 
+    /// An identity is to make room; whether it does or not, the next offer is the first of its loop.
+    pub(super) fn retires(&mut self, at: usize) {
+        self.nodes[at].last_sent = None;
+    }
+
     /// A registration of which its node heard nothing good may have put its key into force.
     pub(super) fn restored(&mut self, disk: &Disk) {
         let current = self.current.as_deref();

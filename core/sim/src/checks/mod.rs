@@ -116,10 +116,10 @@ impl Checks {
 
     /// An identity makes room for another.
     pub fn retires(&mut self, at: usize, token: Token, now: Mono) {
+        self.keys.retires(at);
         self.presence.retires(at, token, now, &mut self.found);
     }
 
-    /// An identity that made room may be back.
     pub fn restored(&mut self, disk: &Disk) {
         self.keys.restored(disk);
     }

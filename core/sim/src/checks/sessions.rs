@@ -42,6 +42,8 @@ pub(super) struct Sessions {
     disturbed: BTreeSet<SessionId>,
     /// Of which the control plane has taken an end since it started.
     over: BTreeSet<SessionId>,
+    /// The control plane has forgotten all, and does not know what it does not list any more.
+    forgotten: bool,
 }
 
 impl Sessions {
@@ -55,6 +57,7 @@ impl Sessions {
 
     pub(super) fn forgot(&mut self) {
         self.over.clear();
+        self.forgotten = true;
     }
 
     /// The next life opens what is listed anew.
@@ -116,7 +119,8 @@ impl Sessions {
     pub(super) fn served(&mut self, serving: &Serving<'_>, found: &mut Found) {
         let Said::Session { session, has_ended, .. } = serving.said else { return };
         let status = serving.response.status;
-        found.unless(matches!(status, 204 | 409), "every row of a session is sound and known");
+        let known = matches!(status, 204 | 409) || (status == 404 && self.forgotten);
+        found.unless(known, "every row of a session is sound and known");
         if status == 204 {
             let excused = self.shared || self.disturbed.contains(session);
             let first = !self.over.contains(session);

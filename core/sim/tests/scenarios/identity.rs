@@ -263,3 +263,16 @@ fn a_crash_while_an_identity_with_a_staged_key_comes_back_in_the_place_of_a_lost
         assert_eq!(world.nodes[0].disk.refused, None, "{spot:?}");
     }
 }
+
+/// Found by a drawn world: an identity that cannot make room goes on at once, and offers its staged key afresh.
+#[test]
+fn an_identity_that_the_disk_keeps_from_making_room_goes_on_and_offers_its_staged_key() {
+    let script = Script::quiet(1)
+        .at(80, AskRotation)
+        .at(100, Revoke { node: 0 })
+        .at(101, FailWrites { node: 0, count: 1 })
+        .meets(Rotate, 1, Fate::LOST_REQUEST);
+    let world = play(script);
+    assert_eq!(world.journal.deaths(), 0);
+    assert_eq!(world.nodes[0].disk.refused, None);
+}

@@ -89,3 +89,11 @@ fn a_control_plane_that_has_forgotten_is_told_nothing_twice() {
     assert_eq!(listeners(&world), 1);
     assert_eq!(world.journal.served(SessionStarted), [204]);
 }
+
+/// Found by a drawn world: the control plane restarts before it is told of the end.
+#[test]
+fn the_end_of_a_session_that_the_control_plane_has_forgotten_is_told_once_and_dropped() {
+    let world = play(listed().at(200, EndSession { name: 1 }).at(201, RestartPlane));
+    assert_eq!(world.journal.served(SessionEnded), [404]);
+    assert_eq!(listeners(&world), 1);
+}
