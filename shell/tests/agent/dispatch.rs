@@ -10,8 +10,8 @@ use crate::{
     node::{Node, Plane, get, later, post, until},
 };
 
-/// Says that it has begun, then waits for its end.
-const WAITS: &str = "#!/bin/sh\necho begun > ../begun\nprintf said\nexec tail -f /dev/null\n";
+/// Prints, lets it be seen that it has, then waits for its end.
+const WAITS: &str = "#!/bin/sh\nprintf said\necho begun > ../begun\nexec tail -f /dev/null\n";
 
 fn status(plane: &Plane, id: &str) -> Value {
     get(plane, "/test/executions")[id].clone()
