@@ -183,6 +183,9 @@ async fn hook(plane: &Running, node: &Node, seen: &mut Seen, pid: u32) -> Vec<Ma
     }
     folder(node);
     put(node, "canary", "#!/bin/sh\nset -eu\n[ -n \"$AGENT_PARAM_SECRET\" ]\nseq 6000\n");
+    // Before that it is an unknown action.
+    let listed = || text(&node.run(&["hooks", "list"]).stdout).contains("canary ");
+    until("the hook is discovered", listed).await;
     order(plane, "canary-2", "canary", &json!({"secret": PARAMETER}));
     until("the hook has run and its output was brought", || {
         seen.arguments(pid);
