@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use meshward_core::{
-    agent::{Caller, Input},
-    ids::CallId,
-    wire::http::Request,
-};
+use meshward_core::{agent::Input, ids::CallId};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::local::{Asked, Reply};
@@ -27,10 +23,6 @@ impl Askers {
     /// Notes who asked, and makes it a fact.
     pub(crate) fn take_in(&mut self, asked: Asked) -> Input {
         let Asked { caller, request, reply } = asked;
-        self.note(caller, request, reply)
-    }
-
-    fn note(&mut self, caller: Caller, request: Request, reply: oneshot::Sender<Reply>) -> Input {
         self.last = self.last.next();
         // An asker that has given up waits no more.
         self.waiting.retain(|_, asker| !asker.is_closed());
@@ -66,7 +58,7 @@ impl Askers {
 mod tests {
     use meshward_core::{
         agent::Door,
-        wire::http::{Body, Headers, Method, Response},
+        wire::http::{Body, Headers, Method, Request, Response},
     };
 
     use super::*;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{Act, Acted, Bytes, Captured, Cause, Ending, Input, Run, RunId, Scan, Sight},
+    agent::{Act, Acted, Bytes, Input, Run, RunId, Scan, Sight},
     ids::CallId,
     wire::{grammar::PublicKey, upload_url::UploadUrl},
 };
@@ -72,7 +72,7 @@ impl Hands {
         tokio::spawn(async move {
             let task =
                 tokio::spawn(async move { actions::run(run, (&own, hooks), cancelled).await });
-            let ending = task.await.unwrap_or_else(|broken| broke(&broken.to_string()));
+            let ending = task.await.unwrap_or_else(actions::broke);
             // A closed inbox means that the agent has ended.
             let _ = facts.send(Input::Acted(Acted::Finished { id, ending })).await;
         });
@@ -111,14 +111,5 @@ impl Hands {
             let outcome = done.unwrap_or_else(|broken| Err(broken.to_string()));
             let _ = facts.send(Input::Acted(Acted::Installed { key, outcome })).await;
         });
-    }
-}
-
-/// An action that panicked ends its run and nothing else.
-fn broke(reason: &str) -> Ending {
-    Ending {
-        cause: Cause::Broken(format!("the action broke down: {reason}")),
-        stdout: Captured::default(),
-        stderr: Captured::default(),
     }
 }

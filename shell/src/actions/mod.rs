@@ -60,7 +60,7 @@ pub async fn run(
         biased;
         done = &mut work => match done {
             Ok(text) => builtins::printed(text, limit),
-            Err(error) => without_output(Cause::Broken(broken(error))),
+            Err(error) => broke(error),
         },
         _ = cancelled => without_output(Cause::Cancelled),
         () = tokio::time::sleep(deadline) => without_output(Cause::TimedOut),
@@ -71,6 +71,11 @@ pub async fn run(
 
 fn without_output(cause: Cause) -> Ending {
     Ending { cause, stdout: Captured::default(), stderr: Captured::default() }
+}
+
+/// A part of a run that panicked ends the run and nothing else.
+pub(crate) fn broke(error: JoinError) -> Ending {
+    without_output(Cause::Broken(broken(error)))
 }
 
 fn broken(error: JoinError) -> String {

@@ -97,7 +97,7 @@ pub async fn supervise(job: Job, cancelled: oneshot::Receiver<()>) -> Ending {
     work.spawn(attend(job, cancelled));
     match work.join_next().await {
         Some(Ok(ending)) => ending,
-        Some(Err(error)) => super::without_output(Cause::Broken(super::broken(error))),
+        Some(Err(error)) => super::broke(error),
         None => super::without_output(Cause::Broken("nothing was run".to_owned())),
     }
 }
