@@ -293,7 +293,14 @@ impl Run {
                     self.finish(id, Cause::Cancelled, 0);
                 }
             }
-            Effect::Act(Act::Install { .. } | Act::Session(..) | Act::Upload { .. })
+            Effect::Act(
+                Act::Install { .. }
+                | Act::Session(..)
+                | Act::Upload { .. }
+                | Act::Listen(..)
+                | Act::Discover(_)
+                | Act::Measure,
+            )
             | Effect::Gather
             | Effect::Store(_)
             | Effect::Tell(_) => {}

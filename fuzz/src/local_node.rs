@@ -5,8 +5,8 @@ use core::time::Duration;
 use meshward_core::{
     agent::{
         ActionSettings, Answer, Content, Failure, Folder, FoundContent, FoundFile, FoundHook,
-        FoundProgram, FoundSidecar, Memory, Purpose, Scan, SessionSettings, Settings, Sight,
-        StagedFile, StateFile, TcpSettings, builtins,
+        FoundProgram, FoundSidecar, Memory, Purpose, Scan, SenseSettings, SessionSettings,
+        Settings, Sight, StagedFile, StateFile, TcpSettings, builtins,
     },
     secret::Secret,
     wire::{
@@ -63,6 +63,7 @@ pub(crate) fn settings(secret_auth_enabled: bool) -> Settings {
             default_timeout: Duration::from_secs(1800),
             listen_address: None,
         },
+        senses: SenseSettings::default(),
     }
 }
 

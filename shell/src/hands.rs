@@ -61,6 +61,7 @@ impl Hands {
             Act::Install { key } => self.install(key),
             Act::Scan => self.scan(),
             Act::Session(session, order) => self.sessions.begin(session, order),
+            Act::Listen(..) | Act::Discover(_) | Act::Measure => {}
         }
     }
 

@@ -3,7 +3,8 @@
 use std::{future::Future, io};
 
 use meshward_core::agent::{
-    ActionSettings, Exit, Input, Purpose, SessionSettings, Settings, TcpSettings, builtins,
+    ActionSettings, EventSettings, Exit, Input, IntegritySettings, NatSettings, Purpose,
+    SenseSettings, SessionSettings, Settings, TcpSettings, builtins,
 };
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -125,7 +126,29 @@ fn settings(config: &Config, purpose: Purpose, client: &Client) -> Result<Settin
             default_timeout: config.sessions.default_timeout,
             listen_address: config.sessions.listen_address,
         },
+        senses: senses(config),
     })
+}
+
+fn senses(config: &Config) -> SenseSettings {
+    let (plane, nat, integrity) = (&config.control_plane, &config.nat, &config.integrity);
+    SenseSettings {
+        events: Some(EventSettings {
+            idle_timeout: plane.sse_idle_timeout,
+            reprobe_interval: plane.sse_reprobe_interval,
+        }),
+        nat: nat.enabled.then(|| NatSettings {
+            servers: nat.stun_servers.clone(),
+            refresh_interval: nat.refresh_interval,
+            timeout: nat.timeout,
+            min_report_interval: nat.min_report_interval,
+        }),
+        integrity: integrity.enabled.then_some(IntegritySettings {
+            verify_interval: integrity.verify_interval,
+            watch_enabled: integrity.watch_enabled,
+        }),
+        manifest: true,
+    }
 }
 
 /// Who may ask by TCP, where that is wanted.

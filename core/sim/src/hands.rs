@@ -37,6 +37,8 @@ impl World {
             }
             Act::Scan => return Some(Input::Acted(Acted::Scanned(Box::new(no_hooks())))),
             Act::Session(session, order) => return self.listen(at, session, order),
+            // No agent of this world senses anything.
+            Act::Listen(..) | Act::Discover(_) | Act::Measure => {}
         }
         None
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshward_core::{
-    agent::{ActionSettings, Purpose, SessionSettings, Settings},
+    agent::{ActionSettings, Purpose, SenseSettings, SessionSettings, Settings},
     plane,
     wire::{
         grammar::{Checksum, base64_text},
@@ -52,6 +52,7 @@ pub(crate) fn agent() -> Settings {
             default_timeout: Duration::from_secs(1800),
             listen_address: None,
         },
+        senses: SenseSettings::default(),
     }
 }
 

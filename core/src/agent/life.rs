@@ -18,7 +18,10 @@ pub(super) enum Question {
         execution: ExecutionId,
         status: Status,
     },
+    /// Where this node is reached from outside.
+    Endpoint,
     Heartbeat,
+    Manifest,
     Pull,
     Register,
     /// Whether the output of this run was taken.
@@ -36,6 +39,7 @@ pub(super) enum Question {
         session: SessionId,
         phase: session::Phase,
     },
+    Violations,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +70,7 @@ impl Agent {
             self.hooks.wakeup(),
             self.secrets.wakeup(),
             self.sessions.wakeup(),
+            self.senses.wakeup(),
             self.sync.wakeup(),
         ];
         machines.into_iter().chain([drained]).flatten().min()

@@ -6,12 +6,16 @@
 pub mod archive;
 pub mod builtins;
 pub mod device;
+pub mod events;
 pub mod execution;
 pub mod facts;
 pub mod heartbeat;
 pub mod hooks;
+pub mod integrity;
 pub mod local;
 pub mod local_runs;
+pub mod manifest;
+pub mod nat;
 pub mod network;
 pub mod notice;
 pub mod own_reports;
@@ -23,7 +27,9 @@ pub mod reports;
 pub mod rotation;
 mod scrub;
 pub mod secrets;
+mod senses;
 pub mod sessions;
+pub mod signing;
 pub mod standing;
 pub mod sync;
 pub mod verdict;
@@ -39,9 +45,10 @@ use core::time::Duration;
 
 pub use facts::{
     Act, Acted, ActionSettings, Answer, Bytes, Caller, Captured, Carried, Cause, Change, Content,
-    Door, Effect, Ending, Exit, Failure, FileKind, Finding, Folder, Forward, FoundContent,
-    FoundFile, FoundHook, FoundProgram, FoundSidecar, Gathered, Held, Input, Lost, Memory, Order,
-    OrderKind, Peer, Program, Purpose, Run, RunId, Scan, SessionFact, SessionOrder,
+    Discovered, Discovery, Door, Effect, Ending, EventSettings, Exit, Failure, FileKind, Finding,
+    Folder, Forward, FoundContent, FoundFile, FoundHook, FoundProgram, FoundSidecar, Gathered,
+    Heard, Held, Input, IntegritySettings, Listen, Lost, Measured, Memory, NatSettings, Order,
+    OrderKind, Peer, Program, Purpose, Run, RunId, Scan, SenseSettings, SessionFact, SessionOrder,
     SessionSettings, Settings, Sight, StagedFile, StateFile, Stored, Stream, TcpSettings,
     TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
 };
@@ -67,6 +74,7 @@ use register::Registration;
 use reports::Reports;
 use rotation::Rotation;
 use secrets::Secrets;
+use senses::Senses;
 use sessions::Sessions;
 use standing::Standing;
 use sync::Sync;
@@ -96,6 +104,7 @@ pub struct Agent {
     local_runs: LocalRuns,
     secrets: Secrets,
     sessions: Sessions,
+    senses: Senses,
     network: Network,
     view: View,
     archive: Archive,

@@ -6,9 +6,6 @@ use crate::{
     wire::local::{Queues, Status},
 };
 
-/// How the desired state reaches this node.
-const DELIVERY_MODE: &str = "pull_only";
-
 impl Agent {
     /// What `meshward status` tells.
     pub fn status(&self, now: Now) -> Status {
@@ -21,7 +18,7 @@ impl Agent {
             reason: self.readiness().as_str().into(),
             node_id: file.map(|file| file.node_id.clone()),
             mesh_ip: file.map(|file| file.mesh_ip.clone()),
-            delivery_mode: DELIVERY_MODE.into(),
+            delivery_mode: self.senses.events.mode().as_str().into(),
             last_heartbeat_age_seconds: age(self.heartbeat.accepted),
             last_pull_age_seconds: age(self.pull.succeeded),
             queues: Queues {

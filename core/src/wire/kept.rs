@@ -31,6 +31,18 @@ use super::{
 /// The file of all metadata.
 pub const METADATA: &str = "metadata.json";
 
+/// The file of the keys that events are signed with.
+pub const SIGNING_KEYS: &str = "signing_keys.json";
+
+/// The file of what the files of this node were when they were seen first.
+pub const CHECKSUMS: &str = "checksums.json";
+
+/// The file of the peers and the policy of the last pull.
+pub const NETWORK: &str = "network.json";
+
+/// Every file that lies in `state/` itself.
+pub const ROOT_FILES: [&str; 4] = [CHECKSUMS, METADATA, NETWORK, SIGNING_KEYS];
+
 /// The largest file of what was pulled that is read: a pull is at most 10 MiB, and may be one value.
 pub const PULLED_FILE_MAX: usize = 12 << 20;
 

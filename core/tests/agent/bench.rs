@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshward_core::{
     agent::{
         ActionSettings, Agent, Answer, Effect, Gathered, Input, Memory, Order, Purpose,
-        SessionSettings, Settings, StagedFile, TokenFile, TokenSources,
+        SenseSettings, SessionSettings, Settings, StagedFile, TokenFile, TokenSources,
     },
     backoff::Jitter,
     ids::{CallId, ExecutionId},
@@ -89,6 +89,8 @@ pub(crate) fn settings() -> Settings {
         binary_version: "1.2.3".into(),
         actions: actions(),
         sessions: sessions(),
+        // The tests of a sense turn it on.
+        senses: SenseSettings::default(),
     }
 }
 

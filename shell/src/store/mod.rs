@@ -38,7 +38,7 @@ use meshward_core::{
     agent::{Finding, Folder, FoundFile, Memory, Order, StateFile, Stored, TokenFile},
     wire::{
         identity::TokenDigest,
-        kept::{METADATA, PULLED_FILE_MAX},
+        kept::{PULLED_FILE_MAX, ROOT_FILES},
     },
 };
 
@@ -192,19 +192,20 @@ fn load(state: &mut State) -> Result<(Vec<FoundFile>, Vec<Finding>), StoreError>
         return Err(StoreError::Crowded { path: report_path, most: FILES_MAX });
     }
     let data = state.data.load(Most::PULLED).map_err(|fault| unreadable(&data_path, fault))?;
-    let metadata = state
-        .root
-        .load_one(METADATA, PULLED_FILE_MAX)
-        .map_err(|fault| unreadable(&state.path, fault))?;
+    let mut root = Vec::new();
+    for name in ROOT_FILES {
+        let found = state.root.load_one(name, PULLED_FILE_MAX);
+        let found = found.map_err(|fault| unreadable(&state.path, fault))?;
+        root.extend(found.map(|content| (name.to_owned(), content)));
+    }
     let folder = data_path.display().to_string();
     let crowded = data.is_crowded.then_some(Finding::Crowded { folder, most: FILES_MAX });
     let mut findings = state.root.leftovers(&state.path);
     findings.extend(state.data.leftovers(&data_path));
     findings.extend(state.reports.leftovers(&report_path));
     findings.extend(crowded);
-    let metadata = metadata.map(|content| (METADATA.to_owned(), content));
     let files = reports.files.into_iter().map(found(Folder::Report));
-    let files = files.chain(metadata.into_iter().map(found(Folder::Root)));
+    let files = files.chain(root.into_iter().map(found(Folder::Root)));
     Ok((files.chain(data.files.into_iter().map(found(Folder::Data))).collect(), findings))
 }
 

@@ -1,4 +1,4 @@
-//! What the hands are told to begin, and what comes of it: runs, uploads, looks at the hooks, the tunnel device, sessions.
+//! What the hands are told to begin, and what comes of it: runs, uploads, looks at the hooks, the tunnel device, sessions, senses.
 //!
 //! Nothing of this is waited for; each order that is answered names what its answer brings back.
 
@@ -8,9 +8,11 @@ use core::{fmt, time::Duration};
 use super::{
     hooks::Scan,
     runs::{Ending, Run, RunId},
+    senses::{Discovered, Discovery, Heard, Listen, Measured},
     sessions::{SessionFact, SessionOrder},
 };
 use crate::{
+    backoff::Jitter,
     ids::{CallId, SessionId},
     wire::{grammar::PublicKey, upload_url::UploadUrl},
 };
@@ -31,6 +33,12 @@ pub enum Act {
     Scan,
     /// Open or close the listener of a session; answered by [`Acted::Session`].
     Session(SessionId, SessionOrder),
+    /// Open a stream of events under this name, or close it; answered by [`Acted::Heard`].
+    Listen(CallId, Listen),
+    /// Ask how this node is seen from outside; answered by [`Acted::Discovered`].
+    Discover(Discovery),
+    /// Look at the program's file and the host key; answered by [`Acted::Measured`].
+    Measure,
 }
 
 /// What a run has printed; it may hold anything, so only its length is ever shown.
@@ -47,13 +55,31 @@ impl fmt::Debug for Bytes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acted {
     /// A run by [`Act::Run`] ended.
-    Finished { id: RunId, ending: Ending },
+    Finished {
+        id: RunId,
+        ending: Ending,
+    },
     /// The tunnel device took a key, or why it did not.
-    Installed { key: PublicKey, outcome: Result<(), String> },
+    Installed {
+        key: PublicKey,
+        outcome: Result<(), String>,
+    },
     /// The hooks directory was looked at.
     Scanned(Box<Scan>),
     /// Something in the hooks directory, or on the way to it, has changed since it was looked at.
     Stirred,
     /// The listener of a session tells.
     Session(SessionId, SessionFact),
+    /// A stream of events tells.
+    Heard {
+        stream: CallId,
+        heard: Heard,
+        jitter: Jitter,
+    },
+    /// The servers were asked, or why none could be.
+    Discovered {
+        outcome: Result<Discovered, String>,
+        jitter: Jitter,
+    },
+    Measured(Box<Measured>),
 }

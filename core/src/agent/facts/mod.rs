@@ -9,6 +9,7 @@ mod hooks;
 mod kept;
 mod orders;
 mod runs;
+mod senses;
 mod sessions;
 mod settings;
 mod streams;
@@ -27,8 +28,12 @@ pub use hooks::{FileKind, FoundHook, FoundProgram, FoundSidecar, Held, Scan, Sig
 pub use kept::{Change, Content, Folder, FoundContent, FoundFile, StateFile};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
 pub use runs::{Captured, Cause, Ending, Program, Run, RunId};
+pub use senses::{Discovered, Discovery, Heard, Listen, Measured};
 pub use sessions::{Carried, Forward, SessionFact, SessionOrder};
-pub use settings::{ActionSettings, Purpose, SessionSettings, Settings, TcpSettings};
+pub use settings::{
+    ActionSettings, EventSettings, IntegritySettings, NatSettings, Purpose, SenseSettings,
+    SessionSettings, Settings, TcpSettings,
+};
 pub use streams::Stream;
 
 use super::notice::Notice;

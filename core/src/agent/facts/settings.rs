@@ -32,6 +32,42 @@ pub struct Settings {
     pub binary_version: String,
     pub actions: ActionSettings,
     pub sessions: SessionSettings,
+    pub senses: SenseSettings,
+}
+
+/// What of its surroundings a node senses; each part is absent where it does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SenseSettings {
+    pub events: Option<EventSettings>,
+    pub nat: Option<NatSettings>,
+    pub integrity: Option<IntegritySettings>,
+    /// Whether the control plane is told what this node runs and offers.
+    pub manifest: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventSettings {
+    /// After so long without a byte a stream counts as broken.
+    pub idle_timeout: Duration,
+    /// How long until a stream that was refused is asked for again.
+    pub reprobe_interval: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NatSettings {
+    /// STUN servers, each `host:port`.
+    pub servers: Vec<String>,
+    pub refresh_interval: Duration,
+    /// Of each server.
+    pub timeout: Duration,
+    pub min_report_interval: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntegritySettings {
+    pub verify_interval: Duration,
+    /// Whether a change of a hook is told when it is noticed, and not only by the next look.
+    pub watch_enabled: bool,
 }
 
 /// What the process was started for.

@@ -5,11 +5,11 @@ use alloc::{boxed::Box, format, string::String};
 use super::Turn;
 use crate::{
     agent::{
-        Notice, device, execution,
+        Notice, device, events, execution,
         facts::{Acted, Answer, Effect, OrderKind, Stored},
-        heartbeat, hooks,
+        heartbeat, hooks, integrity,
         life::Question,
-        pull, register, rotation,
+        manifest, pull, register, rotation,
         scrub::Scrub,
         sessions, sync, verdict,
     },
@@ -85,6 +85,8 @@ impl Turn<'_> {
             Some(Question::Heartbeat) => {
                 self.heartbeat(heartbeat::Input::Answered(verdict::fetch(&answer)))
             }
+            // To be judged by the machine that asks it.
+            Some(Question::Endpoint | Question::Manifest | Question::Violations) => {}
             Some(Question::Pull) => {
                 self.pull(pull::Input::Answered(Box::new(verdict::pull(&answer))))
             }
@@ -120,11 +122,19 @@ impl Turn<'_> {
         match acted {
             Acted::Finished { id, ending } => self.ended(id, ending),
             Acted::Installed { key, outcome } => self.installed(key, outcome),
-            Acted::Scanned(scan) => self.hooks(hooks::Input::Scanned(*scan)),
+            Acted::Scanned(scan) => {
+                self.hooks(hooks::Input::Scanned(*scan));
+                self.manifest(manifest::Input::Looked);
+                self.integrity(integrity::Input::Looked);
+            }
             Acted::Stirred => self.hooks(hooks::Input::Stirred),
             Acted::Session(session, fact) => {
                 self.sessions(sessions::Input::Told { session, fact });
             }
+            Acted::Heard { stream, heard, jitter } => {
+                self.events(events::Input::Heard { stream, heard, jitter });
+            }
+            Acted::Discovered { .. } | Acted::Measured(_) => {}
         }
     }
 

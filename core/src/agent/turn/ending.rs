@@ -29,6 +29,7 @@ impl Turn<'_> {
             self.agent.life = Life::Draining { until: self.now.mono.after(DRAIN_MAX) };
             self.heartbeat(heartbeat::Input::Quieted);
             self.pull(pull::Input::Quieted);
+            self.quiet_senses();
             self.dispatch(execution::Input::Draining);
             self.local_runs(local_runs::Input::Draining);
             self.sessions(sessions::Input::Draining);

@@ -4,24 +4,56 @@ use alloc::{string::String, vec::Vec};
 use core::mem;
 
 use super::Turn;
-use crate::agent::{
-    archive,
-    facts::{Effect, Folder, FoundFile, StateFile},
-    reports,
+use crate::{
+    agent::{
+        archive,
+        facts::{Effect, Folder, FoundFile, StateFile},
+        reports, signing,
+    },
+    wire::kept,
 };
+
+/// The machine that a file belongs to.
+enum Owner {
+    Archive,
+    Integrity,
+    Reports,
+    Signing,
+}
+
+impl Owner {
+    fn of(file: &StateFile) -> Self {
+        match (file.folder, file.name.as_str()) {
+            (Folder::Root, kept::CHECKSUMS) => Self::Integrity,
+            (Folder::Root, kept::SIGNING_KEYS) => Self::Signing,
+            (Folder::Root | Folder::Data, _) => Self::Archive,
+            (Folder::Report, _) => Self::Reports,
+        }
+    }
+}
 
 impl Turn<'_> {
     pub(super) fn found(&mut self, files: Vec<FoundFile>) {
-        let (reports, pulled) =
+        let (reports, others): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|found| found.file.folder == Folder::Report);
+        let mut pulled = Vec::new();
+        for found in others {
+            match Owner::of(&found.file) {
+                Owner::Archive | Owner::Reports => pulled.push(found),
+                Owner::Signing => self.signing(signing::Input::Loaded(found.content)),
+                Owner::Integrity => {}
+            }
+        }
         self.reports(reports::Input::Loaded(reports));
         self.archive(archive::Input::Loaded(pulled));
     }
 
     pub(super) fn kept(&mut self, file: StateFile, outcome: Result<(), String>) {
-        match file.folder {
-            Folder::Root | Folder::Data => self.archive(archive::Input::Kept { file, outcome }),
-            Folder::Report => self.reports(reports::Input::Kept { file, outcome }),
+        match Owner::of(&file) {
+            Owner::Archive => self.archive(archive::Input::Kept { file, outcome }),
+            Owner::Reports => self.reports(reports::Input::Kept { file, outcome }),
+            Owner::Signing => self.signing(signing::Input::Kept(outcome)),
+            Owner::Integrity => {}
         }
     }
 

@@ -78,6 +78,7 @@ impl Turn<'_> {
             self.heartbeat(heartbeat::Input::Armed);
             self.pull(pull::Input::Armed);
             self.rotation(rotation::Input::Armed(staged));
+            self.arm_senses();
         }
     }
 

@@ -3,13 +3,18 @@
 mod answers;
 mod catalogue;
 mod ending;
+mod events;
+mod integrity;
 mod keeping;
 mod local;
 mod local_runs;
 mod machines;
+mod manifest;
+mod nat;
 mod rejoin;
 mod reporting;
 mod secret_reads;
+mod senses;
 mod sessions;
 mod spoilt;
 mod watchers;
@@ -89,6 +94,7 @@ impl<'s> Turn<'s> {
         self.secrets(secrets::Input::Ticked);
         self.sessions(super::sessions::Input::Ticked);
         self.sync(sync::Input::Ticked);
+        self.tick_senses();
     }
 
     /// Asks a question; its answer comes back with the id it is given here.

@@ -27,6 +27,7 @@ impl Turn<'_> {
     pub(super) fn pause(&mut self) {
         self.heartbeat(heartbeat::Input::Quieted);
         self.pull(pull::Input::Quieted);
+        self.quiet_senses();
         self.secrets(secrets::Input::Quieted);
         self.sync(sync::Input::Quieted);
         self.agent.rotation = Rotation::default();
@@ -36,11 +37,14 @@ impl Turn<'_> {
             | Question::Register
             | Question::Session { .. }
             | Question::Upload(_) => true,
-            Question::Heartbeat
+            Question::Endpoint
+            | Question::Heartbeat
+            | Question::Manifest
             | Question::Pull
             | Question::Report { .. }
             | Question::Rotate(_)
-            | Question::Secret(_) => false,
+            | Question::Secret(_)
+            | Question::Violations => false,
         });
     }
 
