@@ -21,7 +21,7 @@ impl Small {
         let node = Node::new(url, "[health]\nenabled = false\n");
         fs::create_dir(node.path("data")).unwrap();
         let options = format!("mode=0700,{options}");
-        mount(&node, &["-t", "tmpfs", "-o", &options, "tmpfs"]).then_some(Self { node })
+        mount(&node, &["-t", "tmpfs", "-o", &options, "tmpfs"]).then(|| Self { node })
     }
 
     fn enlarge(&self) {
