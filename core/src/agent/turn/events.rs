@@ -1,4 +1,4 @@
-//! The stream of events moves, and what it brings is verified and leads to something.
+//! The stream of events moves.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -7,11 +7,11 @@ use super::Turn;
 use crate::{
     agent::{
         events,
-        facts::{Act, Effect, Folder, Listen, StateFile},
-        pull, signing,
+        facts::{Act, Effect, Listen},
+        pull,
     },
     ids::CallId,
-    wire::{call::Call, kept},
+    wire::call::Call,
 };
 
 impl Turn<'_> {
@@ -34,25 +34,5 @@ impl Turn<'_> {
         let request = self.request(&Call::Events { node: self.node() }, Vec::new());
         let (request, timeout) = (events::headers(request, cursor), self.settings.request_timeout);
         self.act(Act::Listen(CallId::default(), Listen::Open { request, timeout }));
-    }
-
-    fn judge(&mut self, data: &[u8]) {
-        if self.agent.senses.signing.judge(self.now.wall, data).is_ok() {
-            self.events(events::Input::Verified);
-        }
-    }
-
-    pub(super) fn signing(&mut self, input: signing::Input) {
-        let step = mem::take(&mut self.agent.senses.signing).step(self.now, input);
-        self.agent.senses.signing = step.state;
-        for effect in step.effects {
-            match effect {
-                signing::Effect::Keep(change) => {
-                    let file = StateFile { folder: Folder::Root, name: kept::SIGNING_KEYS.into() };
-                    self.effects.push(Effect::Keep { file, change });
-                }
-                signing::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
-            }
-        }
     }
 }
