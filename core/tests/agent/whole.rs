@@ -209,7 +209,7 @@ impl Shell {
                 self.find(Input::Acted(Acted::Session(session, fact)));
             }
             Effect::Act(Act::Listen(..) | Act::Discover(_) | Act::Measure) => {
-                panic!("no sense is on")
+                panic!("this agent senses nothing")
             }
             Effect::Reply { .. } | Effect::Stream(_) => panic!("nobody asked"),
             Effect::Tell(_) => {}

@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use meshward_core::wire::sse::{Frame, HELD_MAX, Item, KEEP_ALIVE, Parser};
+use meshward_core::wire::sse::{
+    FRAME_MAX, Frame, HELD_MAX, ID_MAX, Item, KEEP_ALIVE, KIND_MAX, Parser,
+};
 use proptest::prelude::*;
 
 use crate::support;
@@ -191,6 +193,114 @@ fn what_the_encoder_writes_is_read_back() {
     ];
     assert_eq!(whole(&bytes), expected);
     no_cut_matters(&bytes);
+}
+
+/// A frame with so many bytes of data between what stands before and behind.
+fn long(before: &str, length: usize, behind: &str) -> Vec<u8> {
+    [before.as_bytes(), &vec![b'x'; length], behind.as_bytes()].concat()
+}
+
+const SKIPPED: Item = Item::Skipped { id: None };
+
+#[test]
+fn a_frame_of_exactly_one_mebibyte_is_told_and_a_longer_one_is_passed_over() {
+    let most = "x".repeat(FRAME_MAX);
+    assert_eq!(whole(long("data: ", FRAME_MAX, "\n\n")), [message(&most)]);
+    assert_eq!(whole(long("data: ", FRAME_MAX + 1, "\n\n")), [SKIPPED]);
+    // What joins two lines counts.
+    assert_eq!(
+        whole(long("data: ", FRAME_MAX - 1, "\ndata\n\n")),
+        [message(&(most[1..].to_owned() + "\n"))]
+    );
+    assert_eq!(whole(long("data: ", FRAME_MAX, "\ndata\n\n")), [SKIPPED]);
+    assert_eq!(whole(long("data\ndata: ", FRAME_MAX, "\n\n")), [SKIPPED]);
+}
+
+#[test]
+fn of_a_frame_that_is_passed_over_the_id_is_told_wherever_it_stands_and_the_stream_goes_on() {
+    let with = |id: &str| Item::Skipped { id: Some(id.into()) };
+    let after = "data: y\n\n";
+    let rows = [
+        (long("id: 1\ndata: ", FRAME_MAX + 1, "\n\n"), vec![with("1")]),
+        (long("data: ", FRAME_MAX + 1, "\nid: 2\n\n"), vec![with("2")]),
+        (long("id: 1\ndata: ", FRAME_MAX + 1, "\nid: 2\nid: 3\0\ndata: z\n\n"), vec![with("2")]),
+        (long("data: ", FRAME_MAX + 1, "\nretry: 2000\n\n"), vec![retry(2_000), SKIPPED]),
+    ];
+    for (mut stream, mut expected) in rows {
+        stream.extend_from_slice(after.as_bytes());
+        expected.push(message("y"));
+        assert_eq!(whole(&stream), expected);
+        for stride in [1, 7, 4096, FRAME_MAX] {
+            assert_eq!(told(stream.chunks(stride)), expected, "in pieces of {stride}");
+        }
+    }
+}
+
+#[test]
+fn data_in_many_lines_is_held_to_the_same_limit() {
+    let lines = "data: 0123456789abcde\n".repeat(FRAME_MAX / 16);
+    let expected = "0123456789abcde\n".repeat(FRAME_MAX / 16);
+    assert_eq!(whole(lines.clone() + "\n"), [message(expected.trim_end())]);
+    assert_eq!(whole(lines.clone() + "data\n\n"), [message(&expected)]);
+    assert_eq!(whole(lines + "data: x\n\n"), [SKIPPED]);
+}
+
+#[test]
+fn a_kind_or_an_id_that_is_too_long_is_as_if_it_were_not_there() {
+    let (kind, id) = ("k".repeat(KIND_MAX), "i".repeat(ID_MAX));
+    let stream = format!("event: a\nid: 1\nevent: {kind}\nid: {id}\ndata: x\n\n");
+    assert_eq!(whole(&stream), [event(&kind, "x", Some(&id))]);
+    no_cut_matters(stream.as_bytes());
+    let stream =
+        format!("event: a\nid: 1\nevent: {kind}k\nid: {id}i\nretry: 1000{id}\ndata: x\n\n");
+    assert_eq!(whole(&stream), [event("a", "x", Some("1"))]);
+    no_cut_matters(stream.as_bytes());
+    assert_eq!(whole(format!("id: {id}i\n\n")), []);
+}
+
+#[test]
+fn no_line_makes_the_parser_hold_more_than_it_may_however_long_it_goes_on() {
+    let begun = [
+        "data: ",
+        "data",
+        "id: ",
+        "event:",
+        "retry: ",
+        ": ",
+        "unknown: ",
+        "x",
+        "",
+        " ",
+        "\u{feff}data:",
+    ];
+    for beginning in begun {
+        let mut parser = Parser::default();
+        parser.push(beginning.as_bytes());
+        for byte in [b'x', 0xff] {
+            let piece = vec![byte; 1 << 16];
+            for _ in 0..20 {
+                assert_eq!(parser.push(&piece), [], "{beginning:?}");
+                assert!(parser.held() <= HELD_MAX, "{beginning:?}: {} bytes", parser.held());
+            }
+        }
+        // The stream goes on behind the line, whatever became of it.
+        let skipped = beginning.contains("data:").then_some(SKIPPED);
+        let expected: Vec<_> = skipped.into_iter().chain([message("y")]).collect();
+        assert_eq!(parser.push(b"\n\ndata: y\n\n"), expected, "{beginning:?}");
+        assert!(parser.held() < 4 * (ID_MAX + KIND_MAX), "{} bytes stay", parser.held());
+    }
+}
+
+#[test]
+fn a_frame_of_one_mebibyte_that_comes_byte_by_byte_is_read_in_one_pass() {
+    // Whatever looked at a byte again would take half a trillion steps.
+    let stream = long("id: 1\ndata: ", FRAME_MAX, "\n\n");
+    let expected = event("message", &"x".repeat(FRAME_MAX), Some("1"));
+    assert_eq!(told(stream.chunks(1)), [expected]);
+    let ends = b"\r\n".repeat(FRAME_MAX / 2);
+    assert_eq!(told(ends.chunks(1)), []);
+    let ids = b"id:\n\n".repeat(1 << 16);
+    assert_eq!(told(ids.chunks(1)).len(), 1 << 16);
 }
 
 proptest! {

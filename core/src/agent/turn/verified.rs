@@ -7,7 +7,7 @@ use crate::{
     agent::{
         events,
         facts::{Effect, Folder, StateFile},
-        signing,
+        pull, rotation, signing,
     },
     wire::kept,
 };
@@ -15,7 +15,10 @@ use crate::{
 impl Turn<'_> {
     /// The data of a frame of the stream.
     pub(super) fn judge(&mut self, data: &[u8]) {
-        if self.agent.senses.signing.judge(self.now.wall, data).is_ok() {
+        let judged = self.agent.senses.signing.judge(self.now.wall, data);
+        let is_verified = judged.is_ok();
+        self.signing(signing::Input::Judged(judged));
+        if is_verified {
             self.events(events::Input::Verified);
         }
     }
@@ -28,6 +31,10 @@ impl Turn<'_> {
                 signing::Effect::Keep(change) => {
                     let file = StateFile { folder: Folder::Root, name: kept::SIGNING_KEYS.into() };
                     self.effects.push(Effect::Keep { file, change });
+                }
+                signing::Effect::Reconcile => self.pull(pull::Input::Triggered),
+                signing::Effect::RotateKeys => {
+                    self.rotation(rotation::Input::Signalled(rotation::Source::Event));
                 }
                 signing::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }
