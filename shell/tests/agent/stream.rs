@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use meshward_core::plane::site;
 use meshward_fixture::{Fixture, Options};
 use serde_json::{Value, json};
 
 use crate::{
-    node::{Agent, Node, Plane, counter, delete, fixture, get, post, until},
+    node::{Agent, Node, Plane, counter, delete, fixture, get, later, post, text, until},
     reports::ask,
 };
 
@@ -105,10 +106,10 @@ async fn an_event_leads_to_a_pull_and_each_further_one_to_another() {
     let status: Value =
         serde_json::from_slice(&node.run(&["--output", "json", "status"]).stdout).unwrap();
     assert_eq!((&status["delivery_mode"], &status["ready"]), (&json!("streaming"), &json!(true)));
-    let printed = crate::node::text(&node.run(&["status"]).stdout);
+    let printed = text(&node.run(&["status"]).stdout);
     assert!(printed.contains("delivery mode:  streaming"), "{printed}");
     let read = node.run(&["state", "metadata", "delivery_mode"]);
-    assert_eq!(crate::node::text(&read.stdout), "streaming\n");
+    assert_eq!(text(&read.stdout), "streaming\n");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -198,7 +199,7 @@ async fn openings(faults: &[(&str, Value)]) {
         until_pulled(&node, &sound).await;
     }
     let status = node.run(&["status"]);
-    assert!(status.status.success(), "{}", crate::node::text(&status.stdout));
+    assert!(status.status.success(), "{}", text(&status.stdout));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -238,7 +239,7 @@ async fn the_node_comes_back_from_refusals_which_the_readiness_tells_meanwhile()
         cut(&plane);
         until("it is not ready", || {
             let status = node.run(&["status"]);
-            let told = crate::node::text(&status.stdout);
+            let told = text(&status.stdout);
             status.status.code() == Some(1) && told.contains("not ready: event delivery refused")
         })
         .await;
@@ -342,4 +343,42 @@ async fn a_stop_does_not_wait_for_a_stream_however_far_it_is() {
         agent.signal("-TERM");
         assert_eq!(agent.ended(), Some(0));
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_signing_key_is_replaced_by_an_event_with_its_grace_which_outlives_a_kill() {
+    let plane = fixture().await;
+    let (node, agent) = followed(&plane).await;
+    // The fixture goes on to sign with the key of the registration, which has an hour left then.
+    let replace = |previous: &str, key: &str| {
+        let payload = json!({
+            "key_id": key,
+            "public_key": "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+            "previous_key_id": previous,
+            "transition_expires": later(Duration::from_secs(3600)),
+        });
+        let event = json!({"id": "e", "type": "signing_key_rotated", "payload": payload});
+        post(&plane, "/test/inject-event", &event);
+    };
+    replace(site::SIGNING_KEY_ID, "the second");
+    configure(&plane, "in its grace");
+    inject(&plane, "node_state_updated");
+    until_pulled(&node, "in its grace").await;
+    until("the keys are kept", || {
+        let kept = std::fs::read_to_string(node.data("state/signing_keys.json"));
+        kept.is_ok_and(|kept| kept.contains("the second"))
+    })
+    .await;
+    agent.kill();
+    let _again = node.start();
+    until_mode(&node, "streaming").await;
+    configure(&plane, "after a kill");
+    inject(&plane, "node_state_updated");
+    until_pulled(&node, "after a kill").await;
+    // Without a grace the former keys are worth nothing at once.
+    replace("", "the third");
+    configure(&plane, "no more");
+    inject(&plane, "node_state_updated");
+    until("it is refused", || node.log().contains("unknown signing key id")).await;
+    assert_eq!(metadatum(&node, "zone").as_deref(), Some("after a kill"));
 }

@@ -26,7 +26,7 @@ use tokio::{
 };
 
 use crate::{
-    node::{PATIENCE, fixture, until},
+    node::{PATIENCE, counter, fixture, until},
     stream::{configure, inject, metadatum, node, scope, until_mode, until_pulled},
 };
 
@@ -367,7 +367,7 @@ async fn the_node_outlives_whatever_a_server_sends_in_the_place_of_a_stream() {
         inject(&plane, "node_state_updated");
         until_pulled(&node, &sound).await;
     }
-    assert_eq!(crate::node::counter(&plane, "key_rotate_count"), 0);
+    assert_eq!(counter(&plane, "key_rotate_count"), 0);
     let strayed = timeout(Duration::from_millis(1), elsewhere.accept()).await;
     assert!(strayed.is_err(), "no redirect is followed");
 }
@@ -401,5 +401,25 @@ async fn a_stream_that_comes_byte_by_byte_is_followed_and_its_cursor_is_sent_aga
     ] {
         let last = fields(heads.last().unwrap());
         assert_eq!(last.matches(field).count(), 1, "{field} in {last}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn heartbeats_go_on_while_a_stream_floods_the_agent() {
+    let plane = fixture().await;
+    let between = Between::new(plane.addr()).await;
+    let node = node(&between.url);
+    node.amend("[heartbeat]\ninterval = \"1h\"", "[heartbeat]\ninterval = \"1s\"");
+    let _agent = node.start();
+    until_mode(&node, "streaming").await;
+    for bytes in [&[b'x'; 4096][..], b"\n\n", b"data: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n"] {
+        let asked = between.asked();
+        between.way.send_replace(Way::Endless(bytes.to_vec().leak()));
+        scope(&plane, "descoped");
+        scope(&plane, "streaming");
+        until("it floods", || between.asked() > asked).await;
+        let before = counter(&plane, "heartbeat_count");
+        until("hearts beat", || counter(&plane, "heartbeat_count") > before + 2).await;
+        assert_eq!(between.asked(), asked + 1, "it is still the same stream");
     }
 }
