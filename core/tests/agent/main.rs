@@ -8,6 +8,9 @@ mod builtins;
 mod counter;
 mod device;
 mod dispatch;
+mod events;
+mod events_node;
+mod events_pace;
 mod execution;
 mod floor;
 mod gate;
@@ -37,6 +40,10 @@ mod rotation;
 mod secrets;
 mod sessions;
 mod sessions_rows;
+#[path = "../support/signed.rs"]
+mod signed;
+mod signing;
+mod signing_keys;
 mod standing;
 #[path = "../support/mod.rs"]
 mod support;
