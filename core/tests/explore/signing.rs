@@ -6,6 +6,8 @@
 //! machine stands a model of it in small numbers, which is asked in each state which keys count.
 
 use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet},
     hash::{Hash, Hasher},
     rc::Rc,
     time::Duration,
@@ -14,9 +16,10 @@ use std::{
 use meshward_core::{
     agent::{
         Change, Content, FoundContent,
-        signing::{Effect, Input, Signing},
+        signing::{Effect, Input, Refused, Signing},
     },
     time::{Mono, Now, Wall},
+    wire::{event::Event, signing_keys::KeySet},
 };
 
 use crate::{
@@ -27,7 +30,7 @@ use crate::{
 /// Keys that take part; the first one is the registration's.
 const KEYS: u8 = 3;
 /// The last time.
-const TIMES: u8 = 3;
+const TIMES: u8 = 4;
 /// Between two times.
 const STEP: Duration = Duration::from_secs(120);
 /// For so many times a former key counts.
@@ -40,7 +43,7 @@ const REFUSALS_MAX: u8 = 1;
 const LOSSES_MAX: u8 = 1;
 
 /// How many states there are; another number means that something has changed, and is to be looked at.
-const STATES: usize = 0;
+const STATES: usize = 3_513;
 
 fn now(time: u8) -> Now {
     let since = STEP * u32::from(time);
@@ -64,6 +67,10 @@ struct Signed {
     rotations: Vec<(Sent, Vec<u8>)>,
     probes: Vec<Vec<Vec<u8>>>,
     first: Signer,
+    /// What was judged of each rotation under these keys at this time, which is all that a judgement depends on.
+    judged: RefCell<HashMap<(KeySet, u8, usize), Result<Event, Refused>>>,
+    /// The keys and times of which it is known that nothing counts but what is to.
+    asked: RefCell<HashSet<(KeySet, Model, u8)>>,
 }
 
 impl Signed {
@@ -84,7 +91,13 @@ impl Signed {
             let of = |signer: &Signer| signer.envelope(now(at).wall, "policy_updated");
             signers.iter().map(of).collect()
         };
-        Self { rotations, probes: (0..=TIMES).map(probe).collect(), first: signers[0].clone() }
+        Self {
+            rotations,
+            probes: (0..=TIMES).map(probe).collect(),
+            first: signers[0].clone(),
+            judged: RefCell::default(),
+            asked: RefCell::default(),
+        }
     }
 }
 
@@ -156,11 +169,12 @@ struct Node {
     fault: Option<&'static str>,
 }
 
+/// What was told is no state.
 impl Hash for Node {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.machine.hash(hasher);
+        (self.machine.keys(), self.machine.wakeup(), self.machine.is_changing()).hash(hasher);
         (&self.model, &self.file, &self.durable).hash(hasher);
-        format!("{:?}", self.open).hash(hasher);
+        (format!("{:?}", self.open), self.open.as_ref().map(|(_, model)| model)).hash(hasher);
         (self.time, self.refusals, self.losses).hash(hasher);
     }
 }
@@ -216,7 +230,10 @@ impl Node {
     fn deliver(&mut self, at: usize) {
         let signed = Rc::clone(&self.signed);
         let (sent, data) = &signed.rotations[at];
-        let judged = self.machine.judge(now(self.time).wall, data);
+        let keys = self.machine.keys().cloned().expect("the node is registered");
+        let mut known = signed.judged.borrow_mut();
+        let judge = || self.machine.judge(now(self.time).wall, data);
+        let judged = known.entry((keys, self.time, at)).or_insert_with(judge).clone();
         let is_due = self.model.counts(sent.by, self.time) && self.time - sent.at <= FRESH;
         if judged.is_ok() != is_due {
             self.fault = Some("an event counts that is not to, or the other way round");
@@ -354,7 +371,12 @@ impl World for Node {
     }
 
     fn fault(&self) -> Option<&'static str> {
-        self.fault.or_else(|| self.keys()).or_else(|| self.refused())
+        let keys = self.machine.keys().cloned().expect("the node is registered");
+        let asked = (keys, self.model.clone(), self.time);
+        if self.fault.is_some() || !self.signed.asked.borrow_mut().insert(asked) {
+            return self.fault;
+        }
+        self.keys().or_else(|| self.refused())
     }
 }
 
