@@ -43,7 +43,7 @@ const REFUSALS_MAX: u8 = 1;
 const LOSSES_MAX: u8 = 1;
 
 /// How many states there are; another number means that something has changed, and is to be looked at.
-const STATES: usize = 3_513;
+const STATES: usize = 4_939;
 
 fn now(time: u8) -> Now {
     let since = STEP * u32::from(time);
@@ -271,7 +271,7 @@ impl Node {
             Change::Write(Content(bytes)) => {
                 (self.file, self.durable) = (File::Sound(bytes), model);
             }
-            Change::Rename(_) => self.file = File::Missing,
+            Change::Rename(_) => (self.file, self.durable) = (File::Missing, Model::registered()),
             Change::Remove => self.fault = Some("the file is removed"),
         }
         self.give(Input::Kept(Ok(())));
@@ -296,6 +296,7 @@ impl Node {
             Act::Lose | Act::Tear => {
                 next.losses += 1;
                 next.file = if act == Act::Lose { File::Missing } else { File::Torn };
+                next.durable = Model::registered();
                 next.restart();
             }
         }
