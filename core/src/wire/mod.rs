@@ -39,6 +39,7 @@ pub mod secret;
 pub mod session;
 pub mod snapshot;
 pub mod sse;
+pub mod stun;
 pub mod text;
 pub mod timestamp;
 pub mod upload_url;

@@ -78,6 +78,7 @@ pub enum Acted {
     },
     /// The servers were asked, or why none could be.
     Discovered {
+        round: u64,
         outcome: Result<Discovered, String>,
         jitter: Jitter,
     },
