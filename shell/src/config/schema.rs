@@ -217,9 +217,10 @@ const IDLE: &[&str] = &[
     "integrity.",
     "logs.",
     "metrics.",
-    "nat.",
     "policy.",
-    "tunnel.",
+    "tunnel.backend",
+    "tunnel.interface_name",
+    "tunnel.mtu",
 ];
 
 /// Whether a setting has no effect in this version.

@@ -34,19 +34,12 @@ pub enum Heard {
 pub struct Discovery {
     /// Which one this is; the outcome brings it back. A new one ends the one before, which is then not answered.
     pub round: u64,
+    /// From which they are asked.
+    pub port: u16,
     /// Each `host:port`.
     pub servers: Vec<String>,
     /// Of each server.
     pub timeout: Duration,
-}
-
-/// What the servers told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Discovered {
-    /// The port that was asked from.
-    pub local_port: u16,
-    /// In the order of the servers; an error tells the cause.
-    pub answers: Vec<Result<Seen, String>>,
 }
 
 /// How a server sees this node.

@@ -13,7 +13,7 @@
 use alloc::{format, string::String, vec::Vec};
 
 use crate::{
-    agent::facts::{Discovered, NatSettings, Seen},
+    agent::facts::{NatSettings, Seen},
     wire::{
         endpoint::NatType,
         grammar::{PeerAddr, ReachableAddr},
@@ -57,11 +57,10 @@ impl From<Mapping> for NatType {
 /// server sees any.
 pub fn judge(
     settings: &NatSettings,
-    outcome: Result<Discovered, String>,
+    outcome: Result<Vec<Result<Seen, String>>, String>,
 ) -> Result<(ReachableAddr, Mapping, Vec<String>), String> {
-    let Discovered { local_port, answers } = outcome?;
     let (mut asked, mut seen, mut faults) = (Vec::<PeerAddr>::new(), Vec::new(), Vec::new());
-    for (name, answer) in settings.servers.iter().zip(answers) {
+    for (name, answer) in settings.servers.iter().zip(outcome?) {
         match answer.and_then(reachable) {
             Ok((server, _)) if asked.contains(&server) => {
                 faults.push(format!("{name}: it is a server that is asked already ({server})"));
@@ -74,7 +73,7 @@ pub fn judge(
         }
     }
     match seen.first() {
-        Some(first) => Ok((*first, Mapping::of(local_port, &seen), faults)),
+        Some(first) => Ok((*first, Mapping::of(settings.port, &seen), faults)),
         None => Err(faults.join("; ")),
     }
 }

@@ -26,9 +26,10 @@ use alloc::{string::String, vec::Vec};
 use core::time::Duration;
 
 pub use mapping::{Mapping, judge};
+pub use reported::STRANGER_MIN;
 
 use super::{
-    facts::{Discovered, Discovery, NatSettings},
+    facts::{Discovery, NatSettings, Seen},
     notice::Notice,
     verdict::endpoint::Reported,
 };
@@ -51,6 +52,9 @@ pub const RETRY: Backoff = Backoff {
     cap: Duration::from_secs(60),
     jitter_percent: 25,
 };
+
+/// How many servers are asked; those behind them in the list are not.
+pub const SERVERS_MAX: usize = 8;
 
 /// How long an endpoint is kept that no server confirms any more.
 pub const KEPT_MAX: Duration = Duration::from_secs(3600);
@@ -89,7 +93,7 @@ pub struct Found {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     Armed,
-    Discovered { round: u64, outcome: Result<Discovered, String>, jitter: Jitter },
+    Discovered { round: u64, outcome: Result<Vec<Result<Seen, String>>, String>, jitter: Jitter },
     Quieted,
     Reported { reported: Reported, jitter: Jitter },
     Ticked,

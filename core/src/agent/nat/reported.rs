@@ -1,9 +1,9 @@
 //! What was found is reported, and what the answer leads to.
 
-use alloc::format;
+use alloc::{format, string::String, vec::Vec};
 use core::time::Duration;
 
-use super::{Effect, Found, MARGIN, Mapping, Nat, Phase, RETRY, notices, wait::Wait};
+use super::{Effect, Found, MARGIN, Mapping, Nat, Phase, RETRY, SERVERS_MAX, notices, wait::Wait};
 use crate::{
     agent::{
         facts::{Discovery, NatSettings},
@@ -15,7 +15,6 @@ use crate::{
     time::Now,
     wire::grammar::ReachableAddr,
 };
-use alloc::{string::String, vec::Vec};
 
 /// From so many in a row on, a control plane that does not know this node is told as an error.
 pub const STRANGER_MIN: u32 = 3;
@@ -62,9 +61,11 @@ impl Nat {
 
     pub(super) fn probe(self, settings: &NatSettings) -> Step<Self, Effect> {
         let round = self.round.wrapping_add(1);
-        let (servers, timeout) = (settings.servers.clone(), settings.timeout);
+        let servers = settings.servers.iter().take(SERVERS_MAX).cloned().collect();
+        let (port, timeout) = (settings.port, settings.timeout);
         Step::to(Self { phase: Phase::Probing, round, ..self }).emit(Effect::Discover(Discovery {
             round,
+            port,
             servers,
             timeout,
         }))
