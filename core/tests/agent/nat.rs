@@ -466,7 +466,7 @@ fn a_node_that_is_not_known_warns_and_from_the_third_in_a_row_it_is_an_error() {
     let mut scout = Scout::reporting();
     let stranger = || Reported::Stranger("410".into());
     scout.told.clear();
-    let mut refuse = |scout: &mut Scout, reported: Reported| {
+    let refuse = |scout: &mut Scout, reported: Reported| {
         scout.told.clear();
         scout.answer(reported);
         let levels = scout.levels();

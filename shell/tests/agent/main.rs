@@ -26,6 +26,7 @@ mod kept;
 mod kills;
 mod local;
 mod metadata;
+mod nat;
 mod node;
 mod output;
 mod readme;

@@ -6,8 +6,8 @@ use core::time::Duration;
 use super::{Found, Mapping};
 use crate::{agent::notice::Notice, wire::grammar::ReachableAddr};
 
-/// A new endpoint; behind a symmetric NAT the port alone changes all the time and is not worth a line.
-pub(super) fn found(known: Option<Found>, now: Found, mapping: Mapping) -> Notice {
+/// A new endpoint, or one that is found again; behind a symmetric NAT the port alone changes all the time and is not worth a line.
+pub(super) fn found(known: Option<Found>, missed: bool, now: Found, mapping: Mapping) -> Notice {
     let text = format!("seen from outside, this node is at {}: {}", now.endpoint, words(mapping));
     let is_news = known.is_none_or(|known| {
         let moves = mapping == Mapping::Symmetric && known.nat_type == now.nat_type;
@@ -16,7 +16,7 @@ pub(super) fn found(known: Option<Found>, now: Found, mapping: Mapping) -> Notic
             || !moves && known.endpoint != now.endpoint
             || known_types
     });
-    if is_news { Notice::info(text) } else { Notice::debug(text) }
+    if is_news || missed { Notice::info(text) } else { Notice::debug(text) }
 }
 
 const fn words(mapping: Mapping) -> &'static str {

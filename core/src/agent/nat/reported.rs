@@ -77,7 +77,7 @@ impl Nat {
         (endpoint, mapping, faults): (ReachableAddr, Mapping, Vec<String>),
     ) -> Step<Self, Effect> {
         let found = Found { endpoint, nat_type: mapping.into(), at: now.mono };
-        let told = notices::found(self.found, found, mapping);
+        let told = notices::found(self.found, self.missed > 0, found, mapping);
         let lame = notices::lame(&faults);
         Self { missed: 0, ..self }
             .report(now, found)
