@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshward_core::{
     agent::{
         Discovery, Level, NatSettings, Notice, Seen,
-        nat::{Effect, Input, KEPT_MAX, Nat, SERVERS_MAX},
+        nat::{Effect, Input, KEPT_MAX, MARGIN, Nat, SERVERS_MAX, TIMEOUT_MAX},
         verdict::{
             Trouble,
             endpoint::{Apart, Lease, Reported},
@@ -529,12 +529,15 @@ fn without_servers_it_says_so_and_rests() {
 }
 
 #[test]
-fn so_many_servers_are_asked_and_no_more() {
+fn so_many_servers_are_asked_so_long_and_no_more() {
     let mut scout = Scout::new();
+    scout.settings.timeout = seconds(600);
     scout.settings.servers = (0..20).map(|at| format!("s{at}:3478")).collect();
     let orders = scout.give(Input::Armed);
     let [Effect::Discover(discovery)] = orders.as_slice() else { panic!("{orders:?}") };
     assert_eq!(discovery.servers, scout.settings.servers[..SERVERS_MAX]);
+    assert_eq!(discovery.timeout, TIMEOUT_MAX);
+    assert!(TIMEOUT_MAX < MARGIN, "a report comes before the endpoint lapses");
 }
 
 #[test]

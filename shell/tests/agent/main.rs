@@ -27,6 +27,8 @@ mod kills;
 mod local;
 mod metadata;
 mod nat;
+#[cfg(feature = "nat-tests")]
+mod nat_real;
 mod node;
 mod output;
 mod readme;

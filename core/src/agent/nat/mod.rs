@@ -53,6 +53,9 @@ pub const RETRY: Backoff = Backoff {
     jitter_percent: 25,
 };
 
+/// No server is waited for longer, whatever `nat.timeout` says, so that a report comes before the endpoint lapses.
+pub const TIMEOUT_MAX: Duration = Duration::from_secs(20);
+
 /// How many servers are asked; those behind them in the list are not.
 pub const SERVERS_MAX: usize = 8;
 

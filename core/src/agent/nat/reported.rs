@@ -3,7 +3,10 @@
 use alloc::{format, string::String, vec::Vec};
 use core::time::Duration;
 
-use super::{Effect, Found, MARGIN, Mapping, Nat, Phase, RETRY, SERVERS_MAX, notices, wait::Wait};
+use super::{
+    Effect, Found, MARGIN, Mapping, Nat, Phase, RETRY, SERVERS_MAX, TIMEOUT_MAX, notices,
+    wait::Wait,
+};
 use crate::{
     agent::{
         facts::{Discovery, NatSettings},
@@ -62,7 +65,7 @@ impl Nat {
     pub(super) fn probe(self, settings: &NatSettings) -> Step<Self, Effect> {
         let round = self.round.wrapping_add(1);
         let servers = settings.servers.iter().take(SERVERS_MAX).cloned().collect();
-        let (port, timeout) = (settings.port, settings.timeout);
+        let (port, timeout) = (settings.port, settings.timeout.min(TIMEOUT_MAX));
         Step::to(Self { phase: Phase::Probing, round, ..self }).emit(Effect::Discover(Discovery {
             round,
             port,
