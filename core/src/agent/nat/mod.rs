@@ -17,16 +17,16 @@
 //!
 //! Specification: "PUT /v1/nodes/{id}/endpoint" and "Limits" (NAT re-report); `gaps-agent.md` 2.11.
 
+mod limits;
 mod mapping;
 mod notices;
 mod reported;
 mod wait;
 
 use alloc::{string::String, vec::Vec};
-use core::time::Duration;
 
+pub use limits::{KEPT_MAX, MARGIN, RETRY, SERVERS_MAX, STRANGER_MIN, TIMEOUT_MAX};
 pub use mapping::{Mapping, judge};
-pub use reported::STRANGER_MIN;
 
 use super::{
     facts::{Discovery, NatSettings, Seen},
@@ -34,33 +34,13 @@ use super::{
     verdict::endpoint::Reported,
 };
 use crate::{
-    backoff::{Backoff, Jitter},
+    backoff::Jitter,
     step::Step,
     time::{Mono, Now},
     wire::{endpoint::NatType, grammar::ReachableAddr},
 };
 use reported::Troubles;
 use wait::Wait;
-
-/// Before the endpoint lapses it is reported again: "30 s before `stale_after`".
-pub const MARGIN: Duration = Duration::from_secs(30);
-
-/// The waits behind discoveries that found nothing and reports that got nowhere; none is longer than the refresh interval.
-pub const RETRY: Backoff = Backoff {
-    base: Duration::from_secs(5),
-    factor: 2,
-    cap: Duration::from_secs(60),
-    jitter_percent: 25,
-};
-
-/// No server is waited for longer, whatever `nat.timeout` says, so that a report comes before the endpoint lapses.
-pub const TIMEOUT_MAX: Duration = Duration::from_secs(20);
-
-/// How many servers are asked; those behind them in the list are not.
-pub const SERVERS_MAX: usize = 8;
-
-/// How long an endpoint is kept that no server confirms any more.
-pub const KEPT_MAX: Duration = Duration::from_secs(3600);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nat {

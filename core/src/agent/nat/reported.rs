@@ -4,8 +4,8 @@ use alloc::{format, string::String, vec::Vec};
 use core::time::Duration;
 
 use super::{
-    Effect, Found, MARGIN, Mapping, Nat, Phase, RETRY, SERVERS_MAX, TIMEOUT_MAX, notices,
-    wait::Wait,
+    Effect, Found, KEPT_MAX, MARGIN, Mapping, Nat, Phase, RETRY, SERVERS_MAX, STRANGER_MIN,
+    TIMEOUT_MAX, notices, wait::Wait,
 };
 use crate::{
     agent::{
@@ -18,9 +18,6 @@ use crate::{
     time::Now,
     wire::grammar::ReachableAddr,
 };
-
-/// From so many in a row on, a control plane that does not know this node is told as an error.
-pub const STRANGER_MIN: u32 = 3;
 
 /// What reports have met with since one was accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,7 +92,7 @@ impl Nat {
         (reason, jitter): (String, Jitter),
     ) -> Step<Self, Effect> {
         let (first, missed) = (self.missed == 0, self.missed.saturating_add(1));
-        let kept = self.found.filter(|found| now.mono.since(found.at) < super::KEPT_MAX);
+        let kept = self.found.filter(|found| now.mono.since(found.at) < KEPT_MAX);
         let given_up =
             self.found.filter(|_| kept.is_none()).map(|found| notices::given_up(found.endpoint));
         let told = notices::missed(kept.map(|found| found.endpoint), first, &reason);
