@@ -27,6 +27,8 @@ use crate::{
 const HERE: &str = "198.51.100.7:40000";
 const THERE: &str = "198.51.100.9:40000";
 
+type Make = fn() -> Scout;
+
 /// A machine with its clocks; what it tells is kept apart from what it orders.
 struct Scout {
     nat: Nat,
@@ -135,7 +137,8 @@ impl Scout {
 }
 
 fn report(endpoint: &str, nat_type: NatType) -> Effect {
-    Effect::Report { endpoint: ReachableAddr::parse(endpoint).unwrap(), nat_type }
+    let endpoint = ReachableAddr::parse(endpoint).expect("an address that can be reached");
+    Effect::Report { endpoint, nat_type }
 }
 
 fn lease(accepted_at: Option<Wall>, stale_after: Wall) -> Lease {
@@ -172,7 +175,7 @@ fn nothing_happens_before_it_is_armed_and_once_it_is_quieted() {
 
 #[test]
 fn an_input_that_nobody_waits_for_changes_nothing() {
-    let rows: [(fn() -> Scout, Vec<Input>); 3] = [
+    let rows: [(Make, Vec<Input>); 3] = [
         (
             Scout::probing,
             vec![
@@ -542,9 +545,7 @@ fn so_many_servers_are_asked_so_long_and_no_more() {
 
 #[test]
 fn a_resume_from_suspend_leads_to_one_discovery_and_one_report() {
-    for (lapsed, make) in
-        [(true, (|| Scout::accepted(300)) as fn() -> Scout), (false, Scout::reporting)]
-    {
+    for (lapsed, make) in [(true, (|| Scout::accepted(300)) as Make), (false, Scout::reporting)] {
         let mut scout = make();
         scout.pass(seconds(8 * 3600));
         let mut reports = 0;
@@ -630,7 +631,10 @@ impl Scout {
             Event::Given(input) => Some(input),
             Event::Found { answers, chance } => {
                 let answer = |(at, here): (usize, &Option<bool>)| match here {
-                    Some(here) => sees(u8::try_from(at).unwrap(), if *here { HERE } else { THERE }),
+                    Some(here) => sees(
+                        u8::try_from(at).expect("few answers"),
+                        if *here { HERE } else { THERE },
+                    ),
                     None => silent(),
                 };
                 let outcome = Ok(answers.iter().enumerate().map(answer).collect());
@@ -663,7 +667,8 @@ fn at_most(settings: &NatSettings, now: Now, lease: &Lease) -> Duration {
     let own = lease.stale_after.map(|at| at.left(now.wall).saturating_sub(seconds(30)));
     let theirs = lease.lasts().map(|lasts| lasts.saturating_sub(seconds(30)));
     let waits = [own, theirs, Some(settings.refresh_interval)];
-    waits.into_iter().flatten().min().unwrap().max(settings.min_report_interval)
+    let wait = waits.into_iter().flatten().min().unwrap_or_default();
+    wait.max(settings.min_report_interval)
 }
 
 proptest! {

@@ -27,8 +27,9 @@ pub(crate) fn settings() -> NatSettings {
 
 /// What the server with this number sees.
 pub(crate) fn sees(server: u8, mapped: &str) -> Result<Seen, String> {
-    let server = PeerAddr::parse(&format!("203.0.113.{server}:3478")).unwrap();
-    Ok(Seen { server, mapped: PeerAddr::parse(mapped).unwrap() })
+    let parse = |text: &str| PeerAddr::parse(text).map_err(|error| error.to_string());
+    let server = parse(&format!("203.0.113.{server}:3478"))?;
+    Ok(Seen { server, mapped: parse(mapped)? })
 }
 
 pub(crate) fn silent() -> Result<Seen, String> {

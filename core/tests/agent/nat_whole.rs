@@ -54,7 +54,7 @@ fn found(bench: &mut Bench, round: u64) -> Vec<Effect> {
 
 fn body(request: &Request) -> Value {
     let Body::Whole(body) = &request.body else { panic!("it has a body: {request:?}") };
-    serde_json::from_slice(body).unwrap()
+    serde_json::from_slice(body).expect("JSON")
 }
 
 /// What the heartbeat among these orders tells of the NAT, and its call.

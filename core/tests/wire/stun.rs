@@ -32,7 +32,10 @@ const LONG_TERM: &str = "00010060 2112a442 78ad3433c6ad72c029da412e \
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(|byte| *byte != b' ').collect();
-    let byte = |pair: &[u8]| u8::from_str_radix(core::str::from_utf8(pair).unwrap(), 16).unwrap();
+    let byte = |pair: &[u8]| {
+        let pair = core::str::from_utf8(pair).expect("ASCII");
+        u8::from_str_radix(pair, 16).expect("hexadecimal digits")
+    };
     digits.chunks(2).map(byte).collect()
 }
 
@@ -41,11 +44,11 @@ const fn id() -> TransactionId {
 }
 
 fn addr(text: &str) -> SocketAddr {
-    text.parse().unwrap()
+    text.parse().expect("an address")
 }
 
 fn seen(text: &str) -> Option<Result<PeerAddr, Failure>> {
-    Some(Ok(PeerAddr::parse(text).unwrap()))
+    PeerAddr::parse(text).ok().map(Ok)
 }
 
 fn message(class: Class, attributes: Vec<Attribute>) -> Message {

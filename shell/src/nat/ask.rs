@@ -44,11 +44,13 @@ pub(super) fn open(port: u16) -> Result<UdpSocket, String> {
         rustix::net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port))?;
         UdpSocket::from_std(socket.into())
     })();
-    opened.map_err(|error: io::Error| match error.kind() {
-        io::ErrorKind::AddrInUse => format!(
-            "port {port} (tunnel.listen_port) is taken by a program that does not share it: end that one or set another port"
-        ),
-        _ => format!("port {port} (tunnel.listen_port) cannot be used: {error}"),
+    opened.map_err(|error: io::Error| {
+        let port = format!("port {port} (tunnel.listen_port)");
+        if error.kind() == io::ErrorKind::AddrInUse {
+            let mend = "end that one or set another port";
+            return format!("{port} is taken by a program that does not share it: {mend}");
+        }
+        format!("{port} cannot be used: {error}")
     })
 }
 
@@ -58,9 +60,11 @@ pub(super) async fn ask(
     server: SocketAddrV4,
     until: Instant,
 ) -> Result<PeerAddr, Fault> {
-    let failed = |doing: &str, error: io::Error| match error.kind() {
-        io::ErrorKind::ConnectionRefused => Fault::Failed(format!("nobody listens at {server}")),
-        _ => Fault::Failed(format!("{server} cannot be {doing}: {error}")),
+    let failed = |doing: &str, error: io::Error| {
+        Fault::Failed(match error.kind() == io::ErrorKind::ConnectionRefused {
+            true => format!("nobody listens at {server}"),
+            false => format!("{server} cannot be {doing}: {error}"),
+        })
     };
     let id = chance::transaction().map_err(|error| {
         Fault::Failed(format!("the system gives no random bytes to ask with: {error}"))
