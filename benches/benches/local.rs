@@ -35,6 +35,7 @@ fn agent(home: &TempDir) -> PathBuf {
     let url = plane.recv().expect("a fixture");
     let text = format!(
         "[node]\ndata_dir = {:?}\nrun_dir = {:?}\n[control_plane]\nurl = {url:?}\n[health]\nenabled = false\n\
+         [nat]\nenabled = false\n\
          [registration]\nproject_id = {:?}\nresource_handle = \"node-1\"\n\
          token_value = \"psb_dev_abc_node_aaaaaaaaaaaaaaaaaaaa\"\n",
         home.path().join("data"),

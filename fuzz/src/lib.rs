@@ -21,6 +21,7 @@ mod request;
 mod route;
 mod sse;
 mod streams;
+mod stun;
 mod tree;
 mod upload;
 mod watch;
@@ -38,6 +39,7 @@ pub use local_http::{local_http, local_statuses};
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
 pub use plane::{plane_http, plane_statuses};
 pub use sse::sse;
+pub use stun::stun;
 pub use upload::upload_url;
 pub use watch::decode_watch;
 
@@ -49,7 +51,7 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 27] = [
+pub const TARGETS: [Target; 28] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -75,6 +77,7 @@ pub const TARGETS: [Target; 27] = [
     Target { name: "local_http", run: local_http },
     Target { name: "plane_http", run: plane_http },
     Target { name: "sse", run: sse },
+    Target { name: "stun", run: stun },
     Target { name: "timestamp", run: timestamp },
     Target { name: "upload_url", run: upload_url },
 ];

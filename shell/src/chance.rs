@@ -1,6 +1,9 @@
 //! Drawn numbers, asked of the kernel.
 
-use meshward_core::{backoff::Jitter, wire::grammar::Uuid};
+use meshward_core::{
+    backoff::Jitter,
+    wire::{grammar::Uuid, stun::TransactionId},
+};
 
 /// Draws how far a wait is moved; none where the kernel gives no random bytes, as a retry is better than a halt.
 pub fn jitter() -> Jitter {
@@ -13,6 +16,13 @@ pub fn uuid() -> Result<Uuid, getrandom::Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
     Ok(Uuid::drawn(bytes))
+}
+
+/// Draws what tells the answer to a STUN request from all others.
+pub fn transaction() -> Result<TransactionId, getrandom::Error> {
+    let mut bytes = [0; 12];
+    getrandom::fill(&mut bytes)?;
+    Ok(TransactionId::drawn(bytes))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What the agent orders that takes its time: runs, uploads, looks at the hooks, the tunnel device, sessions and streams of
-//! events. Begun here, answered through the inbox.
+//! What the agent orders that takes its time: runs, uploads, looks at the hooks, the tunnel device, sessions, streams of
+//! events and discoveries. Begun here, answered through the inbox.
 
 use std::{
     collections::BTreeMap,
@@ -19,6 +19,7 @@ use crate::{
     chance,
     client::Client,
     hooks::{self, HooksDir, Watch},
+    nat::Discoverer,
     session::Sessions,
     stream::Streams,
     tunnel::{NoTunnel, Tunnel},
@@ -41,6 +42,7 @@ pub(crate) struct Hands {
     watch: Arc<Mutex<Option<Watch>>>,
     sessions: Sessions,
     streams: Streams,
+    discoverer: Discoverer,
 }
 
 impl Hands {
@@ -53,7 +55,8 @@ impl Hands {
         let (tunnel, runs) = (Arc::new(NoTunnel), BTreeMap::new());
         let sessions = Sessions::new(facts.clone());
         let streams = Streams::new(facts.clone(), client.clone());
-        Self { facts, client, tunnel, own, runs, hooks, watch, sessions, streams }
+        let discoverer = Discoverer::new(facts.clone());
+        Self { facts, client, tunnel, own, runs, hooks, watch, sessions, streams, discoverer }
     }
 
     pub(crate) fn begin(&mut self, act: Act) {
@@ -65,7 +68,8 @@ impl Hands {
             Act::Scan => self.scan(),
             Act::Session(session, order) => self.sessions.begin(session, order),
             Act::Listen(stream, order) => self.streams.begin(stream, order),
-            Act::Discover(_) | Act::Measure => {}
+            Act::Discover(discovery) => self.discoverer.begin(discovery),
+            Act::Measure => {}
         }
     }
 

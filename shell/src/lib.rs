@@ -11,6 +11,7 @@ pub mod hygiene;
 pub mod image;
 pub mod local;
 pub mod log;
+pub mod nat;
 pub mod run;
 pub mod session;
 pub mod store;

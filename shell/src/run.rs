@@ -138,6 +138,7 @@ fn senses(config: &Config) -> SenseSettings {
             reprobe_interval: plane.sse_reprobe_interval,
         }),
         nat: nat.enabled.then(|| NatSettings {
+            port: config.tunnel.listen_port,
             servers: nat.stun_servers.clone(),
             refresh_interval: nat.refresh_interval,
             timeout: nat.timeout,

@@ -45,10 +45,10 @@ use core::time::Duration;
 
 pub use facts::{
     Act, Acted, ActionSettings, Answer, Bytes, CHUNK_MAX, Caller, Captured, Carried, Cause, Change,
-    Content, Discovered, Discovery, Door, Effect, Ending, EventSettings, Exit, Failure, FileKind,
-    Finding, Folder, Forward, FoundContent, FoundFile, FoundHook, FoundProgram, FoundSidecar,
-    Gathered, Heard, Held, Input, IntegritySettings, Listen, Lost, Measured, Memory, NatSettings,
-    Order, OrderKind, Peer, Program, Purpose, Run, RunId, Scan, SenseSettings, SessionFact,
+    Content, Discovery, Door, Effect, Ending, EventSettings, Exit, Failure, FileKind, Finding,
+    Folder, Forward, FoundContent, FoundFile, FoundHook, FoundProgram, FoundSidecar, Gathered,
+    Heard, Held, Input, IntegritySettings, Listen, Lost, Measured, Memory, NatSettings, Order,
+    OrderKind, Peer, Program, Purpose, Run, RunId, Scan, Seen, SenseSettings, SessionFact,
     SessionOrder, SessionSettings, Settings, Sight, StagedFile, StateFile, Stored, Stream,
     TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
 };

@@ -3,6 +3,7 @@
 //! Specification: "Errors" of the node agent (reaction to registration answers, callback refusals) and "Mesh key
 //! rotation"; `decisions.md` section 8 (Success, Registration answers outside the table).
 
+pub mod endpoint;
 pub mod secret;
 pub mod session;
 pub mod stream;

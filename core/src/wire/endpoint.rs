@@ -6,7 +6,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use super::{grammar::ReachableAddr, timestamp::Timestamp};
+use super::{grammar::ReachableAddr, register::Loose, timestamp::Timestamp};
 
 /// "Body cap: 4 KiB", in bytes.
 pub const BODY_MAX: usize = 4 << 10;
@@ -51,6 +51,32 @@ pub struct EndpointDraft {
 pub struct EndpointResponse {
     pub accepted_at: Timestamp,
     pub stale_after: Timestamp,
+}
+
+/// The answer as a node reads it: a member that is no time counts as absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct EndpointSeen {
+    accepted_at: Loose,
+    stale_after: Loose,
+}
+
+impl EndpointSeen {
+    /// When it was accepted, by the clock of the control plane.
+    pub fn accepted_at(&self) -> Option<Timestamp> {
+        time(&self.accepted_at)
+    }
+
+    /// Until when it counts, by the clock of the control plane.
+    pub fn stale_after(&self) -> Option<Timestamp> {
+        time(&self.stale_after)
+    }
+}
+
+/// The zero timestamp is none.
+fn time(member: &Loose) -> Option<Timestamp> {
+    let text = member.text().ok().flatten()?;
+    Timestamp::parse(&text).ok().filter(|at| !at.is_zero())
 }
 
 /// The body of `POST /test/configure-endpoint`.

@@ -8,7 +8,12 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use super::{grammar::Checksum, json::Raw, timestamp::Timestamp};
+use super::{
+    endpoint::NatType,
+    grammar::{Checksum, ReachableAddr},
+    json::Raw,
+    timestamp::Timestamp,
+};
 
 /// How far `client_now` may be from the server's time, either direction; exactly this far is accepted.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(60);
@@ -26,9 +31,9 @@ pub struct HeartbeatRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NatSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub endpoint: Option<String>,
+    pub endpoint: Option<ReachableAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub nat_type: Option<String>,
+    pub nat_type: Option<NatType>,
 }
 
 /// The request as it came: decoded strictly, each member judged in the order of the checks.

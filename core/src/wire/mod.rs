@@ -40,6 +40,7 @@ pub mod session;
 pub mod signing_keys;
 pub mod snapshot;
 pub mod sse;
+pub mod stun;
 pub mod text;
 pub mod timestamp;
 pub mod upload_url;

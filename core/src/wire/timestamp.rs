@@ -64,6 +64,11 @@ impl Timestamp {
         self > Self::from(wall)
     }
 
+    /// The time from `earlier` to here, zero when `earlier` is not earlier.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos_u128((self.0 - earlier.0).max(0).unsigned_abs())
+    }
+
     /// The time left until here, zero when it has passed.
     pub fn left(self, wall: Wall) -> Duration {
         let left = (self.0 - Self::from(wall).0).max(0).unsigned_abs();

@@ -8,8 +8,9 @@ use meshward_core::{
     secret::Secret,
     wire::{
         control::{Bearer, Health, HealthCheck, Info},
+        endpoint::NatType,
         execution::{Callback, CallbackResponse, Output, Status},
-        grammar::{Checksum, Name, PublicKey, Uuid},
+        grammar::{Checksum, Name, PublicKey, ReachableAddr, Uuid},
         heartbeat::{
             ConfigureHeartbeat, HeartbeatDraft, HeartbeatRequest, HeartbeatResponse, NatSummary,
         },
@@ -212,8 +213,8 @@ fn heartbeat() {
     };
     written("heartbeat_request.undiscovered", &undiscovered);
     let summary = NatSummary {
-        endpoint: Some("198.51.100.7:40000".into()),
-        nat_type: Some("port_restricted".into()),
+        endpoint: ReachableAddr::parse("198.51.100.7:40000").ok(),
+        nat_type: Some(NatType::PortRestricted),
     };
     let discovered = HeartbeatRequest {
         client_now: at("2026-01-15T10:30:00Z"),

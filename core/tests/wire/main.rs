@@ -29,6 +29,7 @@ mod secret;
 mod signing_keys;
 mod sse;
 mod sse_parser;
+mod stun;
 #[path = "../support/mod.rs"]
 #[expect(dead_code, reason = "the machines' own properties are not needed here")]
 mod support;

@@ -26,6 +26,9 @@ mod kept;
 mod kills;
 mod local;
 mod metadata;
+mod nat;
+#[cfg(feature = "nat-tests")]
+mod nat_real;
 mod node;
 mod output;
 mod readme;

@@ -8,7 +8,7 @@ use core::{fmt, time::Duration};
 use super::{
     hooks::Scan,
     runs::{Ending, Run, RunId},
-    senses::{Discovered, Discovery, Heard, Listen, Measured},
+    senses::{Discovery, Heard, Listen, Measured, Seen},
     sessions::{SessionFact, SessionOrder},
 };
 use crate::{
@@ -76,9 +76,10 @@ pub enum Acted {
         heard: Heard,
         jitter: Jitter,
     },
-    /// The servers were asked, or why none could be.
+    /// What each of the servers told, in their order and with the cause where it told nothing; or why none could be asked.
     Discovered {
-        outcome: Result<Discovered, String>,
+        round: u64,
+        outcome: Result<Vec<Result<Seen, String>>, String>,
         jitter: Jitter,
     },
     Measured(Box<Measured>),

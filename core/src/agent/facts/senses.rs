@@ -33,22 +33,25 @@ pub enum Heard {
     Ended(Option<Lost>),
 }
 
-/// Servers that tell a node how it is seen from outside, each asked from the one port.
+/// Servers that tell a node how it is seen from outside, all asked at once from the port of the tunnel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discovery {
+    /// Which one this is; the outcome brings it back. A new one ends the one before, which is then not answered.
+    pub round: u64,
+    /// From which they are asked.
+    pub port: u16,
     /// Each `host:port`.
     pub servers: Vec<String>,
     /// Of each server.
     pub timeout: Duration,
 }
 
-/// What the servers told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Discovered {
-    /// The port that was asked from.
-    pub local_port: u16,
-    /// In the order of the servers; an error tells the cause.
-    pub answers: Vec<Result<PeerAddr, String>>,
+/// How a server sees this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The address that was asked, which two names may share.
+    pub server: PeerAddr,
+    pub mapped: PeerAddr,
 }
 
 /// The files that are measured beside the hooks.

@@ -55,6 +55,8 @@ pub struct EventSettings {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NatSettings {
+    /// The port of the tunnel, which is the one that peers are to reach.
+    pub port: u16,
     /// STUN servers, each `host:port`.
     pub servers: Vec<String>,
     pub refresh_interval: Duration,

@@ -9,7 +9,7 @@ use crate::{
         facts::{Acted, Answer, Effect, OrderKind, Stored},
         heartbeat, hooks, integrity,
         life::Question,
-        manifest, pull, register, rotation,
+        manifest, nat, pull, register, rotation,
         scrub::Scrub,
         sessions, sync, verdict,
     },
@@ -85,8 +85,12 @@ impl Turn<'_> {
             Some(Question::Heartbeat) => {
                 self.heartbeat(heartbeat::Input::Answered(verdict::fetch(&answer)))
             }
+            Some(Question::Endpoint) => {
+                let reported = verdict::endpoint::read(&answer, self.now.wall);
+                self.nat(nat::Input::Reported { reported, jitter });
+            }
             // To be judged by the machine that asks it.
-            Some(Question::Endpoint | Question::Manifest | Question::Violations) => {}
+            Some(Question::Manifest | Question::Violations) => {}
             Some(Question::Pull) => {
                 self.pull(pull::Input::Answered(Box::new(verdict::pull(&answer))))
             }
@@ -132,7 +136,10 @@ impl Turn<'_> {
                 self.sessions(sessions::Input::Told { session, fact });
             }
             Acted::Heard { stream, heard, jitter } => self.heard(stream, heard, jitter),
-            Acted::Discovered { .. } | Acted::Measured(_) => {}
+            Acted::Discovered { round, outcome, jitter } => {
+                self.nat(nat::Input::Discovered { round, outcome, jitter });
+            }
+            Acted::Measured(_) => {}
         }
     }
 

@@ -23,7 +23,7 @@ use crate::{
     wire::{
         call::Call,
         grammar::PublicKey,
-        heartbeat::{HeartbeatRequest, NatSummary},
+        heartbeat::HeartbeatRequest,
         identity::Identity,
         json,
         pulled::Pulled,
@@ -115,7 +115,7 @@ impl Turn<'_> {
             client_now: Timestamp::from(self.now.wall),
             binary_checksum: self.settings.binary_checksum,
             binary_version: self.settings.binary_version.clone(),
-            nat_summary: NatSummary::default(),
+            nat_summary: self.nat_summary(),
         };
         let call = Call::Heartbeat { node: self.node() };
         self.send(Question::Heartbeat, &call, json::encode(&request), None);

@@ -67,6 +67,16 @@ impl ReachableAddr {
             || is_link_local_multicast(ip);
         (!refused).then_some(Self(addr))
     }
+
+    /// The host.
+    pub const fn ip(&self) -> IpAddr {
+        self.0.ip()
+    }
+
+    /// The port, which is not 0.
+    pub const fn port(&self) -> u16 {
+        self.0.port()
+    }
 }
 
 const fn is_link_local(ip: IpAddr) -> bool {

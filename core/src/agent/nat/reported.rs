@@ -1,0 +1,213 @@
+//! What was found is reported, and what the answer leads to.
+
+use alloc::{format, string::String, vec::Vec};
+use core::time::Duration;
+
+use super::{
+    Effect, Found, KEPT_MAX, MARGIN, Mapping, Nat, Phase, RETRY, SERVERS_MAX, STRANGER_MIN,
+    TIMEOUT_MAX, notices, wait::Wait,
+};
+use crate::{
+    agent::{
+        facts::{Discovery, NatSettings},
+        notice::{Level, Notice},
+        verdict::endpoint::{Lease, Reported},
+    },
+    backoff::Jitter,
+    step::Step,
+    time::Now,
+    wire::grammar::ReachableAddr,
+};
+
+/// What reports have met with since one was accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Troubles {
+    /// What the operator was told last.
+    told: Option<Trouble>,
+    /// Answers that this node is not known.
+    strangers: u32,
+    /// Reports that got nowhere.
+    failures: u32,
+    /// Whether the last accepted one lapses before the refresh interval is over.
+    shortened: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    Clock,
+    Failed,
+    Limited,
+    Stranger,
+    Unacceptable,
+    Unauthorized,
+}
+
+impl Nat {
+    pub(super) fn armed(self, settings: &NatSettings, now: Now) -> Step<Self, Effect> {
+        if settings.servers.is_empty() {
+            let text = "nat.stun_servers is empty: nobody tells how this node is seen from outside";
+            return Step::to(self).emit(Effect::Tell(Notice::warn(text)));
+        }
+        match self.posted.map(|posted| posted.after(settings.min_report_interval)) {
+            Some(free) if free > now.mono => Step::to(self.waiting(Wait::until(free))),
+            Some(_) | None => self.probe(settings),
+        }
+    }
+
+    /// Of all that was known only what keeps questions apart.
+    pub(super) fn afresh(self) -> Self {
+        Self { round: self.round, posted: self.posted, ..Self::default() }
+    }
+
+    pub(super) fn probe(self, settings: &NatSettings) -> Step<Self, Effect> {
+        let round = self.round.wrapping_add(1);
+        let servers = settings.servers.iter().take(SERVERS_MAX).cloned().collect();
+        let (port, timeout) = (settings.port, settings.timeout.min(TIMEOUT_MAX));
+        Step::to(Self { phase: Phase::Probing, round, ..self }).emit(Effect::Discover(Discovery {
+            round,
+            port,
+            servers,
+            timeout,
+        }))
+    }
+
+    pub(super) fn seen(
+        self,
+        now: Now,
+        (endpoint, mapping, faults): (ReachableAddr, Mapping, Vec<String>),
+    ) -> Step<Self, Effect> {
+        let found = Found { endpoint, nat_type: mapping.into(), at: now.mono };
+        let told = notices::found(self.found, self.missed > 0, found, mapping);
+        let lame = notices::lame(&faults);
+        Self { missed: 0, ..self }
+            .report(now, found)
+            .emit(Effect::Tell(told))
+            .emit_all(lame.map(Effect::Tell))
+    }
+
+    pub(super) fn unseen(
+        self,
+        settings: &NatSettings,
+        now: Now,
+        (reason, jitter): (String, Jitter),
+    ) -> Step<Self, Effect> {
+        let (first, missed) = (self.missed == 0, self.missed.saturating_add(1));
+        let kept = self.found.filter(|found| now.mono.since(found.at) < KEPT_MAX);
+        let given_up =
+            self.found.filter(|_| kept.is_none()).map(|found| notices::given_up(found.endpoint));
+        let told = notices::missed(kept.map(|found| found.endpoint), first, &reason);
+        let next = Self { missed, found: kept, ..self };
+        let step = match kept {
+            Some(found) => next.report(now, found),
+            None => {
+                let due = now.mono.after(RETRY.wait(missed, jitter).min(settings.refresh_interval));
+                let free = self.posted.map(|posted| posted.after(settings.min_report_interval));
+                Step::to(next.waiting(Wait::until(free.map_or(due, |free| free.max(due)))))
+            }
+        };
+        step.emit(Effect::Tell(told)).emit_all(given_up.map(Effect::Tell))
+    }
+
+    fn report(self, now: Now, found: Found) -> Step<Self, Effect> {
+        let Found { endpoint, nat_type, .. } = found;
+        let posted = Some(now.mono);
+        Step::to(Self { phase: Phase::Reporting, found: Some(found), posted, ..self })
+            .emit(Effect::Report { endpoint, nat_type })
+    }
+
+    const fn waiting(self, wait: Wait) -> Self {
+        Self { phase: Phase::Waiting(wait), ..self }
+    }
+
+    pub(super) fn reported(
+        self,
+        settings: &NatSettings,
+        now: Now,
+        (reported, jitter): (Reported, Jitter),
+    ) -> Step<Self, Effect> {
+        let (refresh, floor) = (settings.refresh_interval, settings.min_report_interval);
+        let after = |wait: Duration| Wait::until(now.mono.after(wait.max(floor)));
+        match reported {
+            Reported::Accepted(lease) => self.accepted(settings, now, lease),
+            Reported::ClockSkew { reason, apart } => {
+                let apart = apart.map(|apart| format!(" ({apart})")).unwrap_or_default();
+                let text = format!(
+                    "it was refused: {reason}. The clock of this node is off{apart}: check its time service (NTP)"
+                );
+                self.waiting(after(refresh)).troubled(Trouble::Clock, Level::Error, &text)
+            }
+            Reported::Stranger(reason) => self.waiting(after(refresh)).stranger(&reason),
+            Reported::Unacceptable(reason) => self.waiting(after(refresh)).troubled(
+                Trouble::Unacceptable,
+                Level::Warn,
+                &format!("it was refused: {reason}"),
+            ),
+            Reported::Unauthorized(reason) => self.waiting(after(refresh)).troubled(
+                Trouble::Unauthorized,
+                Level::Warn,
+                &format!("this node is not admitted: {reason}"),
+            ),
+            Reported::Limited(trouble) => {
+                let asked = trouble.retry_after.unwrap_or_default();
+                let text = format!("there are too many: {}", trouble.reason);
+                self.waiting(after(refresh.max(asked))).troubled(
+                    Trouble::Limited,
+                    Level::Warn,
+                    &text,
+                )
+            }
+            Reported::Failed(reason) => {
+                let failures = self.troubles.failures.saturating_add(1);
+                let wait = after(RETRY.wait(failures, jitter).min(refresh));
+                let troubles = Troubles { failures, ..self.troubles };
+                Self { troubles, ..self }.waiting(wait).troubled(
+                    Trouble::Failed,
+                    Level::Warn,
+                    &format!("it failed: {reason}"),
+                )
+            }
+        }
+    }
+
+    /// The refresh interval, or less where the endpoint lapses sooner by either of both clocks.
+    fn accepted(self, settings: &NatSettings, now: Now, lease: Lease) -> Step<Self, Effect> {
+        let (refresh, floor) = (settings.refresh_interval, settings.min_report_interval);
+        let lasts =
+            lease.lasts().map_or(refresh, |lasts| lasts.saturating_sub(MARGIN).min(refresh));
+        let wait = Wait::between(now, floor, lasts, lease.stale_after);
+        let every = wait.hint.since(now.mono);
+        let shortened = every < refresh;
+        let warned =
+            (shortened && !self.troubles.shortened).then(|| notices::shortened(every, refresh));
+        let again = self.troubles.told.map(|_| Notice::info("the endpoint is accepted again"));
+        let troubles = Troubles { shortened, ..Troubles::default() };
+        Step::to(Self { troubles, ..self }.waiting(wait))
+            .emit_all(again.into_iter().chain(warned).map(Effect::Tell))
+    }
+
+    fn stranger(self, reason: &str) -> Step<Self, Effect> {
+        let strangers = self.troubles.strangers.saturating_add(1);
+        let told = Some(Trouble::Stranger);
+        let text = format!(
+            "the report of the endpoint: the control plane does not know this node ({strangers} in a row): {reason}"
+        );
+        let notice =
+            if strangers < STRANGER_MIN { Notice::warn(text) } else { Notice::error(text) };
+        let troubles = Troubles { strangers, told, ..self.troubles };
+        Step::to(Self { troubles, ..self }).emit(Effect::Tell(notice))
+    }
+
+    /// Tells what is new, and at the level of a trace what was told before.
+    fn troubled(self, trouble: Trouble, level: Level, text: &str) -> Step<Self, Effect> {
+        let level = if self.troubles.told == Some(trouble) { Level::Debug } else { level };
+        let text = format!("the report of the endpoint: {text}");
+        let notice = match level {
+            Level::Error => Notice::error(text),
+            Level::Warn => Notice::warn(text),
+            Level::Info => Notice::info(text),
+            Level::Debug => Notice::debug(text),
+        };
+        let troubles = Troubles { told: Some(trouble), ..self.troubles };
+        Step::to(Self { troubles, ..self }).emit(Effect::Tell(notice))
+    }
+}
