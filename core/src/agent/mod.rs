@@ -47,10 +47,10 @@ pub use facts::{
     Act, Acted, ActionSettings, Answer, Bytes, Caller, Captured, Carried, Cause, Change, Content,
     Discovered, Discovery, Door, Effect, Ending, EventSettings, Exit, Failure, FileKind, Finding,
     Folder, Forward, FoundContent, FoundFile, FoundHook, FoundProgram, FoundSidecar, Gathered,
-    Heard, Held, Input, IntegritySettings, Listen, Lost, Measured, Memory, NatSettings, Order,
-    OrderKind, Peer, Program, Purpose, Run, RunId, Scan, SenseSettings, SessionFact, SessionOrder,
-    SessionSettings, Settings, Sight, StagedFile, StateFile, Stored, Stream, TcpSettings,
-    TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
+    Heard, Held, HostKey, Input, IntegritySettings, Listen, Lost, Measured, Memory, NatSettings,
+    Order, OrderKind, Peer, Program, Purpose, Run, RunId, Scan, SenseSettings, SessionFact,
+    SessionOrder, SessionSettings, Settings, Sight, StagedFile, StateFile, Stored, Stream,
+    TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
 };
 pub use notice::{Level, Notice};
 

@@ -86,7 +86,9 @@ impl Turn<'_> {
                 self.heartbeat(heartbeat::Input::Answered(verdict::fetch(&answer)))
             }
             // To be judged by the machine that asks it.
-            Some(Question::Endpoint | Question::Manifest | Question::Violations) => {}
+            Some(Question::Endpoint) => {}
+            Some(Question::Manifest) => self.manifest_answered(&answer, jitter),
+            Some(Question::Violations) => self.violations_answered(&answer, jitter),
             Some(Question::Pull) => {
                 self.pull(pull::Input::Answered(Box::new(verdict::pull(&answer))))
             }
@@ -134,7 +136,8 @@ impl Turn<'_> {
             Acted::Heard { stream, heard, jitter } => {
                 self.events(events::Input::Heard { stream, heard, jitter });
             }
-            Acted::Discovered { .. } | Acted::Measured(_) => {}
+            Acted::Discovered { .. } => {}
+            Acted::Measured(measured) => self.measured(measured),
         }
     }
 
