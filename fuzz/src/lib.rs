@@ -10,6 +10,7 @@ mod decode;
 mod differential;
 mod framing;
 mod hooks;
+mod host_key;
 mod local;
 mod local_ask;
 mod local_http;
@@ -30,6 +31,7 @@ pub use decode::{
 pub use differential::json_differential;
 pub use framing::framing;
 pub use hooks::{hook_environment, hook_name, hook_sidecar};
+pub use host_key::host_key;
 pub use local::decode_local;
 pub use local_http::{local_http, local_statuses};
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
@@ -45,7 +47,7 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 25] = [
+pub const TARGETS: [Target; 26] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -66,6 +68,7 @@ pub const TARGETS: [Target; 25] = [
     Target { name: "hook_environment", run: hook_environment },
     Target { name: "hook_name", run: hook_name },
     Target { name: "hook_sidecar", run: hook_sidecar },
+    Target { name: "host_key", run: host_key },
     Target { name: "json_differential", run: json_differential },
     Target { name: "local_http", run: local_http },
     Target { name: "plane_http", run: plane_http },

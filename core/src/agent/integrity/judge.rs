@@ -30,6 +30,16 @@ pub(super) enum Artifact {
 }
 
 impl Integrity {
+    /// Whether all baselines are on the disk, or were refused by it.
+    pub const fn is_idle(&self) -> bool {
+        !self.baselines.is_writing()
+    }
+
+    /// How many violations were not delivered yet.
+    pub fn waiting(&self) -> usize {
+        self.outbox.len()
+    }
+
     pub(super) fn armed(&mut self, kit: Kit<'_>, now: Mono, effects: &mut Vec<Effect>) {
         self.outbox.arm();
         if self.due.is_none() {

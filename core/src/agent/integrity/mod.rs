@@ -141,14 +141,4 @@ impl Integrity {
     pub fn wakeup(&self) -> Option<Mono> {
         [self.due, self.baselines.wakeup(), self.outbox.wakeup()].into_iter().flatten().min()
     }
-
-    /// Whether all baselines are on the disk, or were refused by it.
-    pub const fn is_idle(&self) -> bool {
-        !self.baselines.is_writing()
-    }
-
-    /// How many violations were not delivered yet.
-    pub fn waiting(&self) -> usize {
-        self.outbox.len()
-    }
 }
