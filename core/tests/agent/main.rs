@@ -22,6 +22,7 @@ mod hooks_model;
 mod hooks_rules;
 mod integrity;
 mod integrity_outbox;
+mod integrity_whole;
 mod judge;
 mod local;
 mod local_runs;
