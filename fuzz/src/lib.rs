@@ -11,6 +11,7 @@ mod differential;
 mod envelope;
 mod framing;
 mod hooks;
+mod host_key;
 mod local;
 mod local_ask;
 mod local_http;
@@ -34,6 +35,7 @@ pub use differential::json_differential;
 pub use envelope::envelope;
 pub use framing::framing;
 pub use hooks::{hook_environment, hook_name, hook_sidecar};
+pub use host_key::host_key;
 pub use local::decode_local;
 pub use local_http::{local_http, local_statuses};
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
@@ -51,7 +53,7 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 28] = [
+pub const TARGETS: [Target; 29] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -73,6 +75,7 @@ pub const TARGETS: [Target; 28] = [
     Target { name: "hook_environment", run: hook_environment },
     Target { name: "hook_name", run: hook_name },
     Target { name: "hook_sidecar", run: hook_sidecar },
+    Target { name: "host_key", run: host_key },
     Target { name: "json_differential", run: json_differential },
     Target { name: "local_http", run: local_http },
     Target { name: "plane_http", run: plane_http },

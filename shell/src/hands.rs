@@ -19,13 +19,14 @@ use crate::{
     chance,
     client::Client,
     hooks::{self, HooksDir, Watch},
+    measure::Measures,
     nat::Discoverer,
     session::Sessions,
     stream::Streams,
     tunnel::{NoTunnel, Tunnel},
 };
 
-/// How long a look at the hooks directory may take.
+/// How long a look at the hooks directory may take, or at the program and the host key.
 const LOOK_MAX: Duration = Duration::from_secs(60);
 const UNSEEN: &str = "it is not read within a minute, as from a disk that hangs";
 
@@ -38,6 +39,7 @@ pub(crate) struct Hands {
     own: Arc<Own>,
     runs: BTreeMap<RunId, oneshot::Sender<()>>,
     hooks: HooksDir,
+    measures: Measures,
     /// The watch that the last look has made.
     watch: Arc<Mutex<Option<Watch>>>,
     sessions: Sessions,
@@ -49,14 +51,26 @@ impl Hands {
     pub(crate) fn new(
         facts: mpsc::Sender<Input>,
         client: Client,
-        (own, hooks): (Own, HooksDir),
+        (own, hooks, measures): (Own, HooksDir, Measures),
     ) -> Self {
         let (own, watch) = (Arc::new(own), Arc::default());
         let (tunnel, runs) = (Arc::new(NoTunnel), BTreeMap::new());
         let sessions = Sessions::new(facts.clone());
         let streams = Streams::new(facts.clone(), client.clone());
         let discoverer = Discoverer::new(facts.clone());
-        Self { facts, client, tunnel, own, runs, hooks, watch, sessions, streams, discoverer }
+        Self {
+            facts,
+            client,
+            tunnel,
+            own,
+            runs,
+            hooks,
+            measures,
+            watch,
+            sessions,
+            streams,
+            discoverer,
+        }
     }
 
     pub(crate) fn begin(&mut self, act: Act) {
@@ -69,7 +83,7 @@ impl Hands {
             Act::Session(session, order) => self.sessions.begin(session, order),
             Act::Listen(stream, order) => self.streams.begin(stream, order),
             Act::Discover(discovery) => self.discoverer.begin(discovery),
-            Act::Measure => {}
+            Act::Measure => self.measure(),
         }
     }
 
@@ -102,6 +116,16 @@ impl Hands {
                 None => Scan { sight: Sight::Failed(UNSEEN.to_owned()), watched: Ok(()) },
             };
             let _ = facts.send(Input::Acted(Acted::Scanned(Box::new(scan)))).await;
+        });
+    }
+
+    fn measure(&self) {
+        let (measures, facts) = (self.measures.clone(), self.facts.clone());
+        tokio::spawn(async move {
+            let looked = measures.clone();
+            let taken = bounded("measure", LOOK_MAX, move || looked.take()).await;
+            let measured = taken.unwrap_or_else(|| measures.untold(UNSEEN));
+            let _ = facts.send(Input::Acted(Acted::Measured(Box::new(measured)))).await;
         });
     }
 

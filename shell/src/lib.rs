@@ -22,6 +22,7 @@ pub mod tunnel;
 mod askers;
 mod drive;
 mod hands;
+mod measure;
 mod metadata;
 mod perform;
 mod registration;

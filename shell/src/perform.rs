@@ -22,6 +22,7 @@ use crate::{
     hands::Hands,
     hooks::HooksDir,
     local::{Asked, Reply, watch::Watchers},
+    measure::Measures,
     registration::RegistrationSources,
     store::{Store, Writer},
 };
@@ -44,13 +45,13 @@ impl Performer {
         (store, writer): (Store, Writer),
         client: Client,
         sources: RegistrationSources,
-        (own, hooks): (Own, HooksDir),
+        (own, hooks, measures): (Own, HooksDir, Measures),
         facts: mpsc::Sender<Input>,
     ) -> Self {
         Self {
             store: Arc::new(Mutex::new(store)),
             writer,
-            hands: Hands::new(facts.clone(), client.clone(), (own, hooks)),
+            hands: Hands::new(facts.clone(), client.clone(), (own, hooks, measures)),
             client,
             sources,
             askers: Askers::new(facts.clone()),

@@ -21,6 +21,7 @@ use crate::{
         self, ASKED_MAX, Addresses, Inlet, ListenError, Listeners, Tcp,
         token::{self, TokenError},
     },
+    measure::Measures,
     perform::Performer,
     registration::RegistrationSources,
     store::{Ended, Store, StoreError, Writer},
@@ -79,7 +80,10 @@ pub async fn run_knowing(
     let (writer, written) = start_writer(&mut store, &facts_in)?;
     info!(version = VERSION, control_plane = config.control_plane.url, "starting");
     let hooks = HooksDir::new(&config.actions.hooks_dir);
-    let performer = Performer::new((store, writer), client, sources, (own, hooks), facts_in);
+    let host_key = config.integrity.ssh_host_key_file.as_deref();
+    let measures = Measures::new(host_key).map_err(StartError::Image)?;
+    let performer =
+        Performer::new((store, writer), client, sources, (own, hooks, measures), facts_in);
     let exit = drive::drive(&settings, memory, performer, Inbox { facts, asked }, stop).await;
     listeners.close(config.local_api.shutdown_timeout).await;
     written.wait(config.local_api.shutdown_timeout).await;
@@ -149,6 +153,7 @@ fn senses(config: &Config) -> SenseSettings {
             watch_enabled: integrity.watch_enabled,
         }),
         manifest: true,
+        host_key: integrity.ssh_host_key_file.is_some(),
     }
 }
 

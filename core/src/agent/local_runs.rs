@@ -15,13 +15,19 @@
 //!
 //! Specification: "Local HTTP API"; `gaps-agent.md` section 1.1; `decisions.md` section 8 (`POST /v1/actions/run`).
 
-use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+use alloc::{
+    collections::BTreeMap,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
 use core::{fmt::Write as _, mem};
 
 use super::{
     builtins::{self, Parameters},
     execution::TRUNCATED,
     facts::{ActionSettings, Captured, Cause, Ending, Program, Run},
+    hooks::Refused,
     notice::Notice,
 };
 use crate::{ids::CallId, step::Step, wire::action::RunResult};
@@ -211,6 +217,9 @@ fn result(ending: Ending) -> RunResult {
         Cause::TimedOut => RunResult { stdout, ..error(stderr, "action timed out") },
         Cause::Cancelled => RunResult { stdout, ..error(stderr, "the run was cancelled") },
         Cause::Broken(reason) => RunResult { stdout, ..error(stderr, &reason) },
+        Cause::Changed { hook, observed } => {
+            RunResult { stdout, ..error(stderr, &Refused::Changed { hook, observed }.to_string()) }
+        }
     }
 }
 

@@ -47,8 +47,8 @@ pub use facts::{
     Act, Acted, ActionSettings, Answer, Bytes, CHUNK_MAX, Caller, Captured, Carried, Cause, Change,
     Content, Discovery, Door, Effect, Ending, EventSettings, Exit, Failure, FileKind, Finding,
     Folder, Forward, FoundContent, FoundFile, FoundHook, FoundProgram, FoundSidecar, Gathered,
-    Heard, Held, Input, IntegritySettings, Listen, Lost, Measured, Memory, NatSettings, Order,
-    OrderKind, Peer, Program, Purpose, Run, RunId, Scan, Seen, SenseSettings, SessionFact,
+    Heard, Held, HostKey, Input, IntegritySettings, Listen, Lost, Measured, Memory, NatSettings,
+    Order, OrderKind, Peer, Program, Purpose, Run, RunId, Scan, Seen, SenseSettings, SessionFact,
     SessionOrder, SessionSettings, Settings, Sight, StagedFile, StateFile, Stored, Stream,
     TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
 };

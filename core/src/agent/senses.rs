@@ -10,6 +10,8 @@ pub(super) struct Senses {
     pub(super) nat: Nat,
     pub(super) manifest: Manifest,
     pub(super) integrity: Integrity,
+    /// The program and the host key are being looked at.
+    pub(super) measuring: bool,
 }
 
 impl Senses {

@@ -4,9 +4,11 @@
 //! rotation"; `decisions.md` section 8 (Success, Registration answers outside the table).
 
 pub mod endpoint;
+pub mod manifest;
 pub mod secret;
 pub mod session;
 pub mod stream;
+pub mod violations;
 
 use alloc::{format, string::String};
 use core::time::Duration;
@@ -37,6 +39,13 @@ use crate::{
 pub struct Trouble {
     pub reason: String,
     pub retry_after: Option<Duration>,
+}
+
+impl Trouble {
+    /// One that asks for no wait.
+    const fn of(reason: String) -> Self {
+        Self { reason, retry_after: None }
+    }
 }
 
 /// How a registration was answered.
@@ -292,6 +301,13 @@ fn decode<T: for<'t> Deserialize<'t>>(response: &Response) -> Option<T> {
 /// The wait that a 429 asks for, if it says so in a way that counts.
 fn asked_wait(response: &Response, wall: Wall) -> Option<Duration> {
     retry_after::parse(response.headers.first("retry-after")?, wall)
+}
+
+/// An error answer that is met again later: a control plane with too much to do says when.
+fn trouble(response: &Response, wall: Wall) -> Trouble {
+    let is_busy = matches!(response.status, 429 | 503);
+    let retry_after = if is_busy { asked_wait(response, wall) } else { None };
+    Trouble { reason: told(response), retry_after }
 }
 
 /// An error answer in words, with the id by which the server's log has it.

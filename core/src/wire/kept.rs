@@ -21,7 +21,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    grammar::{Name, ReportKey, sha256_hex},
+    grammar::{Malformed, Name, ReportKey, sha256_hex},
     http::percent_decode,
     json::{self, Fault},
     local::{DataEntry, ReportEntry},
@@ -86,6 +86,8 @@ pub enum Damage {
     Nothing,
     /// Its key breaks the grammar, or is not the one that its name tells.
     Key,
+    /// A checksum or a fingerprint in it is none.
+    Checksum(Malformed),
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -190,6 +192,7 @@ pub(super) fn present(bytes: &[u8]) -> Result<(), Damage> {
     if bytes.iter().all(|byte| *byte == 0) { Err(Damage::Zeroed) } else { Ok(()) }
 }
 
+/// A value as the one line of a file.
 pub(super) fn line<T: Serialize>(value: &T) -> Vec<u8> {
     let mut bytes = json::encode(value);
     bytes.push(b'\n');
@@ -204,6 +207,7 @@ impl fmt::Display for Damage {
             Self::Malformed(fault) => write!(f, "it is cut off or changed: {fault}"),
             Self::Nothing => f.write_str("it holds neither a report nor the deletion of one"),
             Self::Key => f.write_str("its key is not the one of its name"),
+            Self::Checksum(fault) => write!(f, "it was changed: a checksum {fault}"),
         }
     }
 }

@@ -376,3 +376,36 @@ fn hooks_and_pins_are_as_many_as_allowed_and_no_more() {
     assert!(told[0].starts_with("hook one-more: this process has seen too many hooks"));
     assert_eq!(stage.names(), ["h00-0000"], "what is pinned comes and goes");
 }
+
+#[test]
+fn a_verification_looks_once_where_nobody_looks_already() {
+    assert_eq!(Hooks::default().step(start(), Input::Verify).effects, [], "nobody looks");
+    let mut stage = Stage::looking();
+    assert_eq!(stage.give(Input::Verify), []);
+    stage.give(Input::Scanned(seen(&[])));
+    assert_eq!(stage.give(Input::Verify), [Effect::Look]);
+    assert_eq!(stage.give(Input::Verify), []);
+}
+
+#[test]
+fn a_look_is_owed_to_what_stirred_and_so_is_the_one_that_settles_what_it_met() {
+    let mut stage = Stage::looking();
+    assert!(stage.hooks.is_unseen());
+    stage.give(Input::Scanned(seen(&[whole("a", 1)])));
+    assert!(!stage.hooks.is_unseen() && !stage.hooks.was_stirred());
+    stage.met(seen(&[but("a", FoundProgram::Unsettled)]));
+    assert!(stage.hooks.was_stirred());
+    stage.wake();
+    stage.give(Input::Scanned(seen(&[whole("a", 2)])));
+    assert!(stage.hooks.was_stirred(), "this is what it met");
+    let seen_now: Vec<_> = stage.hooks.observed().collect();
+    assert_eq!(seen_now, [("a", digest(2))]);
+    assert_eq!(stage.hooks.pinned().collect::<Vec<_>>(), [("a", digest(1))]);
+    stage.give(Input::Verify);
+    stage.give(Input::Scanned(seen(&[whole("a", 2)])));
+    assert!(!stage.hooks.was_stirred());
+    stage.give(Input::Verify);
+    stage.give(Input::Stirred);
+    stage.give(Input::Scanned(seen(&[whole("a", 2)])));
+    assert!(stage.hooks.was_stirred(), "something stirred during the look");
+}

@@ -40,7 +40,7 @@ pub(super) async fn run(
     };
     let program = match taken {
         Some(Ok(program)) => program,
-        Some(Err(refused)) => return without_output(Cause::Broken(refused.to_string())),
+        Some(Err(refused)) => return without_output(refused.cause()),
         None => return without_output(Cause::TimedOut),
     };
     let job = Job {

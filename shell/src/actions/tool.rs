@@ -33,7 +33,8 @@ pub async fn text(command: &[&str], limit: Duration) -> Option<String> {
         | Cause::Signalled(_)
         | Cause::TimedOut
         | Cause::Cancelled
-        | Cause::Broken(_) => None,
+        | Cause::Broken(_)
+        | Cause::Changed { .. } => None,
     }
 }
 

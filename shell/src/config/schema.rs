@@ -213,7 +213,6 @@ pub(super) fn find(path: &str) -> Option<&'static Key> {
 /// What is checked and otherwise without effect so far: sections, keys, or the starts of keys.
 const IDLE: &[&str] = &[
     "audit.",
-    "integrity.",
     "logs.",
     "metrics.",
     "policy.",

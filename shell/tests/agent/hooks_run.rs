@@ -121,7 +121,7 @@ async fn a_changed_hook_does_not_run_and_the_run_says_why() {
     let Some(place) = Place::new() else { return };
     place.hook("a", BAD);
     let ending = run(&place.hooks, "a", GOOD).await;
-    let cause = Cause::Broken("integrity check failed for hook: a".to_owned());
+    let cause = Cause::Changed { hook: "a".to_owned(), observed: digest(BAD) };
     let nothing = Captured::default();
     assert_eq!(ending, Ending { cause, stdout: nothing.clone(), stderr: nothing });
     place.hook("a", GOOD);
@@ -218,6 +218,7 @@ fn no_other_program_ever_runs_while_files_links_and_contents_are_swapped() {
                 Cause::Broken(why) => {
                     assert!(why.contains("hook") || why.contains("integrity"), "{why}")
                 }
+                Cause::Changed { hook, .. } => assert_eq!(hook, "a"),
                 cause @ (Cause::Exited(_)
                 | Cause::Signalled(_)
                 | Cause::TimedOut

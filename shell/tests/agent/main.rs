@@ -22,9 +22,11 @@ mod hooks;
 mod hooks_look;
 mod hooks_place;
 mod hooks_run;
+mod integrity;
 mod kept;
 mod kills;
 mod local;
+mod manifest;
 mod metadata;
 mod nat;
 #[cfg(feature = "nat-tests")]

@@ -136,6 +136,7 @@ async fn a_damaged_file_is_told_and_moved_aside_and_the_others_are_served() {
     for key in ["a", "b", "c", "d"] {
         assert_eq!(put(&node, key, "1").unwrap().0, 200);
     }
+    until("nothing else is being written", || node.data("state/checksums.json").exists()).await;
     agent.kill();
     let file = |key: &str| node.data(&format!("state/report/{key}.json"));
     let whole = fs::read(file("b")).unwrap();

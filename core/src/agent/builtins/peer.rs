@@ -77,6 +77,7 @@ pub fn ending(tool: &str, ended: Option<Ending>, max_output_bytes: usize) -> End
         Cause::Exited(_) => String::new(),
         Cause::Signalled(signal) => format!("{tool} was ended by signal {signal}\n"),
         Cause::Broken(reason) => format!("{tool} cannot be run: {reason}\n"),
+        Cause::Changed { .. } => format!("{tool} cannot be run\n"),
     };
     let is_cut = ended.stdout.cut || ended.stderr.cut;
     let mut said = ended.stdout.bytes;

@@ -11,6 +11,7 @@ use alloc::{
 use crate::{
     agent::{
         facts::{Bytes, Captured, Cause, Ending},
+        hooks::Refused,
         notice::Notice,
     },
     ids::ExecutionId,
@@ -94,6 +95,10 @@ fn told(cause: Cause) -> Callback {
         Cause::TimedOut => (failed("action timed out"), NO_EXIT_CODE),
         Cause::Cancelled => (Callback::of(Status::Cancelled), NO_EXIT_CODE),
         Cause::Broken(reason) => (failed(&reason), NO_EXIT_CODE),
+        Cause::Changed { hook, observed } => {
+            let refused = Refused::Changed { hook, observed };
+            (failed(&refused.to_string()), NO_EXIT_CODE)
+        }
     };
     Callback { exit_code: Some(code), ..callback }
 }

@@ -55,15 +55,9 @@ impl fmt::Debug for Bytes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acted {
     /// A run by [`Act::Run`] ended.
-    Finished {
-        id: RunId,
-        ending: Ending,
-    },
+    Finished { id: RunId, ending: Ending },
     /// The tunnel device took a key, or why it did not.
-    Installed {
-        key: PublicKey,
-        outcome: Result<(), String>,
-    },
+    Installed { key: PublicKey, outcome: Result<(), String> },
     /// The hooks directory was looked at.
     Scanned(Box<Scan>),
     /// Something in the hooks directory, or on the way to it, has changed since it was looked at.
@@ -71,16 +65,9 @@ pub enum Acted {
     /// The listener of a session tells.
     Session(SessionId, SessionFact),
     /// A stream of events tells.
-    Heard {
-        stream: CallId,
-        heard: Heard,
-        jitter: Jitter,
-    },
+    Heard { stream: CallId, heard: Heard, jitter: Jitter },
     /// What each of the servers told, in their order and with the cause where it told nothing; or why none could be asked.
-    Discovered {
-        round: u64,
-        outcome: Result<Vec<Result<Seen, String>>, String>,
-        jitter: Jitter,
-    },
+    Discovered { round: u64, outcome: Result<Vec<Result<Seen, String>>, String>, jitter: Jitter },
+    /// The program's file and the host key were looked at.
     Measured(Box<Measured>),
 }

@@ -28,7 +28,7 @@ pub use hooks::{FileKind, FoundHook, FoundProgram, FoundSidecar, Held, Scan, Sig
 pub use kept::{Change, Content, Folder, FoundContent, FoundFile, StateFile};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
 pub use runs::{Captured, Cause, Ending, Program, Run, RunId};
-pub use senses::{CHUNK_MAX, Discovery, Heard, Listen, Measured, Seen};
+pub use senses::{CHUNK_MAX, Discovery, Heard, HostKey, Listen, Measured, Seen};
 pub use sessions::{Carried, Forward, SessionFact, SessionOrder};
 pub use settings::{
     ActionSettings, EventSettings, IntegritySettings, NatSettings, Purpose, SenseSettings,

@@ -77,6 +77,11 @@ pub enum Cause {
     Cancelled,
     /// It could not be run, or broke down; the text tells why.
     Broken(String),
+    /// The hook is another than was discovered, and was not run.
+    Changed {
+        hook: String,
+        observed: Checksum,
+    },
 }
 
 /// A stream of a run, up to the limit.

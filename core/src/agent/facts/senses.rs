@@ -57,9 +57,18 @@ pub struct Seen {
 /// The files that are measured beside the hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
-    /// The path of the program.
+    /// The path that the program was started from.
     pub image: String,
+    /// Of the file that stands there now; an error tells the cause.
     pub checksum: Result<Checksum, String>,
-    /// Absent where no host key is configured, or it is not there.
-    pub host_key: Option<Result<Fingerprint, String>>,
+    /// Absent where no host key is configured, or its file is not there.
+    pub host_key: Option<HostKey>,
+}
+
+/// The file of the SSH host key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostKey {
+    pub path: String,
+    /// An error tells the cause.
+    pub fingerprint: Result<Fingerprint, String>,
 }

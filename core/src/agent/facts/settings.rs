@@ -43,6 +43,8 @@ pub struct SenseSettings {
     pub integrity: Option<IntegritySettings>,
     /// Whether the control plane is told what this node runs and offers.
     pub manifest: bool,
+    /// Whether the file of an SSH host key is configured.
+    pub host_key: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

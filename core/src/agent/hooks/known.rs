@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Hooks, Phase};
+use super::{Hooks, look::Phase};
 use crate::wire::{grammar::Checksum, local::HookInfo};
 
 impl Hooks {
@@ -31,6 +31,21 @@ impl Hooks {
     /// What programs are told of the hooks, by their names.
     pub fn list(&self) -> Vec<HookInfo> {
         self.listed.values().map(|listed| listed.info.clone()).collect()
+    }
+
+    /// Whether there is anything to be waited for: a look that was not taken yet.
+    pub const fn is_unseen(&self) -> bool {
+        !self.looked && !matches!(self.phase, Phase::Off)
+    }
+
+    /// Whether the last look was taken because something stirred.
+    pub const fn was_stirred(&self) -> bool {
+        self.stirred
+    }
+
+    /// The hooks with the digests that they had at the last look, by their names.
+    pub fn observed(&self) -> impl Iterator<Item = (&str, Checksum)> {
+        self.listed.iter().map(|(name, listed)| (name.as_str(), listed.digest))
     }
 
     /// The hooks with the digests that they are held to, by their names.

@@ -3,8 +3,22 @@
 use alloc::{string::String, vec::Vec};
 use core::mem;
 
-use super::{DEBOUNCE, DEBOUNCE_MAX, Effect, Hooks, Phase, RELOAD_LOOKS_MAX, RELOADS_MAX};
+use super::{DEBOUNCE, DEBOUNCE_MAX, Effect, Hooks, RELOAD_LOOKS_MAX, RELOADS_MAX};
 use crate::{ids::CallId, step::Step, time::Mono};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    #[default]
+    Off,
+    Looking {
+        stirred: bool,
+    },
+    Resting {
+        due: Option<Mono>,
+        /// Since when something stirs.
+        since: Option<Mono>,
+    },
+}
 
 impl Hooks {
     /// When the next [`Input::Ticked`](super::Input::Ticked) is wanted, if at all.
@@ -15,7 +29,10 @@ impl Hooks {
         }
     }
 
+    /// A look that settles what an earlier one met is owed to the same as that one.
     pub(super) fn look(mut self) -> Step<Self, Effect> {
+        let stirs = matches!(self.phase, Phase::Resting { since: Some(_), .. });
+        self.stirred = stirs || (self.stirred && !self.unsettled.is_empty());
         self.phase = Phase::Looking { stirred: false };
         Step::to(self).emit(Effect::Look)
     }

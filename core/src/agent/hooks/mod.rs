@@ -3,7 +3,7 @@
 //! | state | input | next | also |
 //! |---|---|---|---|
 //! | off | started | looking | look |
-//! | resting | reload, or the time has come | looking | look |
+//! | resting | reload, verification, or the time has come | looking | look |
 //! | resting | stirred | resting, until nothing has stirred for [`DEBOUNCE`], at most [`DEBOUNCE_MAX`] | |
 //! | looking | reload | looking, and once more behind it | |
 //! | looking | stirred | looking | |
@@ -37,9 +37,10 @@ use super::{facts::Scan, notice::Notice};
 use crate::{
     ids::CallId,
     step::Step,
-    time::{Mono, Now},
+    time::Now,
     wire::{grammar::Checksum, local::HookInfo},
 };
+use look::Phase;
 
 /// How long nothing stirs in the directory before it is looked at again.
 pub const DEBOUNCE: Duration = Duration::from_millis(200);
@@ -75,6 +76,8 @@ pub struct Hooks {
     phase: Phase,
     /// There has been a look.
     looked: bool,
+    /// The last look, or the one under way, is owed to something that stirred.
+    stirred: bool,
     /// Reloads that the look under way answers.
     asking: Vec<CallId>,
     /// How many looks these have waited for.
@@ -83,24 +86,11 @@ pub struct Hooks {
     queued: Vec<CallId>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
-    #[default]
-    Off,
-    Looking {
-        stirred: bool,
-    },
-    Resting {
-        due: Option<Mono>,
-        /// Since when something stirs.
-        since: Option<Mono>,
-    },
-}
-
 /// A hook as it was seen last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Listed {
     info: HookInfo,
+    digest: Checksum,
     timeout: Option<Duration>,
 }
 
@@ -110,6 +100,8 @@ pub enum Input {
     Scanned(Scan),
     Stirred,
     Reload(CallId),
+    /// It is time to look whether everything still is what it was.
+    Verify,
     /// The process ends.
     Quieted,
     Ticked,
@@ -142,9 +134,10 @@ impl Hooks {
             }
             Input::Stirred => Step::to(self.stir(now.mono)),
             Input::Reload(asker) => self.reload(asker),
+            Input::Verify if matches!(self.phase, Phase::Resting { .. }) => self.look(),
             Input::Quieted => self.quieted(),
             Input::Ticked if self.wakeup().is_some_and(|due| due <= now.mono) => self.look(),
-            Input::Started | Input::Scanned(_) | Input::Ticked => Step::to(self),
+            Input::Started | Input::Scanned(_) | Input::Verify | Input::Ticked => Step::to(self),
         }
     }
 }

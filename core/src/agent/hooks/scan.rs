@@ -8,8 +8,8 @@ use alloc::{
 };
 
 use super::{
-    DEBOUNCE, ENTRIES_MAX, Effect, HOOK_MAX, HOOKS_MAX, Hooks, Listed, PINS_MAX, Phase, RESCAN,
-    SETTLE,
+    DEBOUNCE, ENTRIES_MAX, Effect, HOOK_MAX, HOOKS_MAX, Hooks, Listed, PINS_MAX, RESCAN, SETTLE,
+    look::Phase,
 };
 use crate::{
     agent::{
@@ -74,8 +74,10 @@ impl Hooks {
         let mut effects: Vec<_> = look.news().map(Effect::Tell).collect();
         let fresh = look.wrong.difference(&self.wrong);
         effects.extend(fresh.map(|wrong| Effect::Tell(Notice::warn(wrong.clone()))));
+        let stirred = self.phase == Phase::Looking { stirred: true };
         self.phase = self.rest(now.mono, !look.unsettled.is_empty(), again);
         self.looked = true;
+        self.stirred |= stirred;
         let Look { pins, listed, unsettled, wrong, failure, .. } = look;
         let seen = Self { pins, listed, unsettled, wrong, ..self };
         let Step { state, effects: more } = seen.answer(failure);
@@ -185,7 +187,7 @@ impl Look {
             sandbox,
             fault,
         };
-        self.listed.insert(name, Listed { info, timeout: limit });
+        self.listed.insert(name, Listed { info, digest, timeout: limit });
     }
 
     /// What is told of a hook; of a broken sidecar nothing counts.

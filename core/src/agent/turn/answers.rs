@@ -90,7 +90,8 @@ impl Turn<'_> {
                 self.nat(nat::Input::Reported { reported, jitter });
             }
             // To be judged by the machine that asks it.
-            Some(Question::Manifest | Question::Violations) => {}
+            Some(Question::Manifest) => self.manifest_answered(&answer, jitter),
+            Some(Question::Violations) => self.violations_answered(&answer, jitter),
             Some(Question::Pull) => {
                 self.pull(pull::Input::Answered(Box::new(verdict::pull(&answer))))
             }
@@ -139,7 +140,7 @@ impl Turn<'_> {
             Acted::Discovered { round, outcome, jitter } => {
                 self.nat(nat::Input::Discovered { round, outcome, jitter });
             }
-            Acted::Measured(_) => {}
+            Acted::Measured(measured) => self.measured(measured),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::Turn;
 use crate::agent::{
-    DRAIN_MAX, Effect, Exit, execution, heartbeat, hooks, life::Life, local_runs, pull, secrets,
-    sessions, sync, watch,
+    DRAIN_MAX, Effect, Exit, execution, heartbeat, hooks, integrity, life::Life, local_runs, pull,
+    secrets, sessions, sync, watch,
 };
 
 impl Turn<'_> {
@@ -17,7 +17,8 @@ impl Turn<'_> {
                     || self.agent.rotation.is_committing()
                     || self.agent.reports.writing() > 0
                     || !self.agent.archive.is_idle()
-                    || self.agent.senses.signing.is_changing();
+                    || self.agent.senses.signing.is_changing()
+                    || !self.agent.senses.integrity.is_idle();
                 !undecided || until <= self.now.mono
             }
             Life::Working | Life::Over => false,
@@ -44,6 +45,7 @@ impl Turn<'_> {
         self.secrets(secrets::Input::Quieted);
         self.hooks(hooks::Input::Quieted);
         self.local_runs(local_runs::Input::Quieted);
+        self.integrity(integrity::Input::Closed);
         self.agent.life = Life::Over;
         self.effects.push(Effect::Exit(exit));
     }

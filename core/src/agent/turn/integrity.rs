@@ -1,25 +1,79 @@
 //! The files of this node are held against what they were.
 
+use alloc::{boxed::Box, vec::Vec};
 use core::mem;
 
 use super::Turn;
-use crate::agent::{
-    facts::{Act, Effect},
-    integrity,
+use crate::{
+    agent::{
+        facts::{Act, Answer, Cause, Effect, Ending, Folder, Measured, StateFile},
+        hooks,
+        integrity::{self, Kit},
+        life::Question,
+        verdict,
+    },
+    backoff::Jitter,
+    wire::{
+        call::Call,
+        integrity::{IntegrityViolation, IntegrityViolationsRequest},
+        json, kept,
+    },
 };
 
 impl Turn<'_> {
     pub(super) fn integrity(&mut self, input: integrity::Input) {
-        if self.settings.senses.integrity.is_none() {
-            return;
-        }
-        let step = mem::take(&mut self.agent.senses.integrity).step(self.now, input);
+        let Some(settings) = &self.settings.senses.integrity else { return };
+        let kit = Kit {
+            settings,
+            hooks: &self.agent.hooks,
+            version: &self.settings.binary_version,
+            image: self.settings.binary_checksum,
+        };
+        let step = mem::take(&mut self.agent.senses.integrity).step(kit, self.now, input);
         self.agent.senses.integrity = step.state;
         for effect in step.effects {
             match effect {
-                integrity::Effect::Measure => self.act(Act::Measure),
+                integrity::Effect::Measure => self.measure(),
+                integrity::Effect::Look => self.hooks(hooks::Input::Verify),
+                integrity::Effect::Keep(change) => {
+                    let file = StateFile { folder: Folder::Root, name: kept::CHECKSUMS.into() };
+                    self.effects.push(Effect::Keep { file, change });
+                }
+                integrity::Effect::Post(violations) => self.post_violations(violations),
                 integrity::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }
+        }
+    }
+
+    fn post_violations(&mut self, violations: Vec<IntegrityViolation>) {
+        let call = Call::IntegrityViolations { node: self.node() };
+        let body = json::encode(&IntegrityViolationsRequest { violations });
+        self.send(Question::Violations, &call, body, None);
+    }
+
+    pub(super) fn violations_answered(&mut self, answer: &Answer, jitter: Jitter) {
+        let verdict = verdict::violations::read(answer, self.now.wall);
+        self.integrity(integrity::Input::Answered { verdict, jitter });
+    }
+
+    /// One look at a time, for everybody who wants one.
+    pub(super) fn measure(&mut self) {
+        if !mem::replace(&mut self.agent.senses.measuring, true) {
+            self.act(Act::Measure);
+        }
+    }
+
+    pub(super) fn measured(&mut self, measured: Box<Measured>) {
+        self.agent.senses.measuring = false;
+        self.manifest_measured(&measured);
+        self.integrity(integrity::Input::Measured(measured));
+    }
+
+    /// A hook that was refused when it was to run is a violation, whoever ordered the run.
+    pub(super) fn held_back(&mut self, ending: &Ending) {
+        if let Cause::Changed { hook, observed } = &ending.cause {
+            let (hook, observed) = (hook.clone(), *observed);
+            self.integrity(integrity::Input::Differs { hook, observed });
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     agent::{
         archive,
         facts::{Effect, Folder, FoundFile, StateFile},
-        reports, signing,
+        integrity, reports, signing,
     },
     wire::kept,
 };
@@ -41,7 +41,7 @@ impl Turn<'_> {
             match Owner::of(&found.file) {
                 Owner::Archive | Owner::Reports => pulled.push(found),
                 Owner::Signing => self.signing(signing::Input::Loaded(found.content)),
-                Owner::Integrity => {}
+                Owner::Integrity => self.integrity(integrity::Input::Loaded(found.content)),
             }
         }
         self.reports(reports::Input::Loaded(reports));
@@ -53,7 +53,7 @@ impl Turn<'_> {
             Owner::Archive => self.archive(archive::Input::Kept { file, outcome }),
             Owner::Reports => self.reports(reports::Input::Kept { file, outcome }),
             Owner::Signing => self.signing(signing::Input::Kept(outcome)),
-            Owner::Integrity => {}
+            Owner::Integrity => self.integrity(integrity::Input::Kept(outcome)),
         }
     }
 
