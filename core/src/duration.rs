@@ -51,9 +51,45 @@ pub fn text(duration: Duration) -> String {
     if text.is_empty() { "0s".to_owned() } else { text }
 }
 
+/// Writes a duration for people, by its two greatest units: `4 h 3 min`.
+pub fn words(duration: Duration) -> String {
+    const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
+    let seconds = duration.as_secs();
+    let Some(at) = UNITS.iter().position(|(_, scale)| seconds >= *scale) else {
+        return "less than a second".to_owned();
+    };
+    let (unit, scale) = UNITS[at];
+    let whole = format!("{} {unit}", seconds / scale);
+    match UNITS.get(at + 1).map(|(unit, smaller)| (unit, seconds % scale / smaller)) {
+        None | Some((_, 0)) => whole,
+        Some((unit, rest)) => format!("{whole} {rest} {unit}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_duration_for_people_has_its_two_greatest_units() {
+        let cases = [
+            (0, "less than a second"),
+            (1, "1 s"),
+            (60, "1 min"),
+            (75, "1 min 15 s"),
+            (3_599, "59 min 59 s"),
+            (3_600, "1 h"),
+            (14_580, "4 h 3 min"),
+            (86_399, "23 h 59 min"),
+            (31_536_059, "365 d"),
+            (90_000, "1 d 1 h"),
+        ];
+        for (seconds, expected) in cases {
+            assert_eq!(words(Duration::from_secs(seconds)), expected, "{seconds}");
+        }
+        assert_eq!(words(Duration::from_millis(999)), "less than a second");
+        assert!(words(Duration::MAX).ends_with(" d 7 h"), "{}", words(Duration::MAX));
+    }
 
     #[test]
     fn every_unit_and_combination_is_read() {

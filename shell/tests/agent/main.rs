@@ -9,6 +9,7 @@ mod busy;
 mod canary;
 mod commands;
 mod config;
+mod converge;
 mod crash;
 mod dispatch;
 mod exits;
@@ -41,4 +42,5 @@ mod terminal;
 #[cfg(feature = "tool-tests")]
 mod tools;
 mod watch;
+mod way;
 mod work;

@@ -83,12 +83,16 @@ impl Turn<'_> {
                 self.dispatch(execution::Input::Answered { execution, status, verdict });
             }
             Some(Question::Heartbeat) => {
-                self.heartbeat(heartbeat::Input::Answered(verdict::fetch(&answer)))
+                let (fetched, date) = (verdict::fetch(&answer), verdict::date(&answer));
+                self.heartbeat(heartbeat::Input::Answered { fetched, date });
             }
             // To be judged by the machine that asks it.
             Some(Question::Endpoint | Question::Manifest | Question::Violations) => {}
             Some(Question::Pull) => {
-                self.pull(pull::Input::Answered(Box::new(verdict::pull(&answer))))
+                let fetched = verdict::pull(&answer);
+                let retry_after = verdict::named_wait(&answer, self.now.wall);
+                let answered = pull::Answered { fetched, retry_after, jitter };
+                self.pull(pull::Input::Answered(Box::new(answered)));
             }
             Some(Question::Register) => {
                 let verdict = Box::new(verdict::register(answer, self.now.wall));
