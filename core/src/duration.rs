@@ -51,16 +51,18 @@ pub fn text(duration: Duration) -> String {
     if text.is_empty() { "0s".to_owned() } else { text }
 }
 
-/// Writes a duration for people, by its two greatest units: `4 h 3 min`.
+/// Writes a duration for people, rounded to its two greatest units: `4 h 3 min`.
 pub fn words(duration: Duration) -> String {
     const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
+    let greatest = |seconds| UNITS.iter().position(|(_, scale)| seconds >= *scale);
+    let smaller = |at: usize| UNITS.get(at + 1).map_or(1, |(_, scale)| *scale);
     let seconds = duration.as_secs();
-    let Some(at) = UNITS.iter().position(|(_, scale)| seconds >= *scale) else {
-        return "less than a second".to_owned();
-    };
+    let step = greatest(seconds).map_or(1, smaller);
+    let rounded = seconds.saturating_add(step / 2) / step * step;
+    let Some(at) = greatest(rounded) else { return "less than a second".to_owned() };
     let (unit, scale) = UNITS[at];
-    let whole = format!("{} {unit}", seconds / scale);
-    match UNITS.get(at + 1).map(|(unit, smaller)| (unit, seconds % scale / smaller)) {
+    let whole = format!("{} {unit}", rounded / scale);
+    match UNITS.get(at + 1).map(|(unit, smaller)| (unit, rounded % scale / smaller)) {
         None | Some((_, 0)) => whole,
         Some((unit, rest)) => format!("{whole} {rest} {unit}"),
     }
@@ -80,7 +82,10 @@ mod tests {
             (3_599, "59 min 59 s"),
             (3_600, "1 h"),
             (14_580, "4 h 3 min"),
-            (86_399, "23 h 59 min"),
+            (14_579, "4 h 3 min"),
+            (86_339, "23 h 59 min"),
+            (86_399, "1 d"),
+            (31_535_999, "365 d"),
             (31_536_059, "365 d"),
             (90_000, "1 d 1 h"),
         ];

@@ -126,6 +126,7 @@ struct Blocks {
 struct Lists {
     metadata: Option<Raw>,
     data: Option<Raw>,
+    reports: Option<Raw>,
 }
 
 #[derive(Deserialize)]
@@ -200,12 +201,16 @@ impl Reader {
         Some(read)
     }
 
-    /// The reports within are of no use to an agent, which has them itself.
+    /// The reports within stand for the block of that name, which mirrors them.
     fn state(&mut self, text: Option<&Raw>) -> Option<Entries> {
+        if let Ok(whole) = json::decode_tolerant(text?.text().as_bytes()) {
+            return Some(whole);
+        }
         let lists: Lists = self.block(Block::State, text)?;
         let metadata: Vec<Entry> = self.list(Block::Metadata, lists.metadata).unwrap_or_default();
         let data = self.list(Block::Data, lists.data).unwrap_or_default();
-        Some(Entries { metadata, data, reports: Vec::new() })
+        let reports = self.list(Block::Reports, lists.reports).unwrap_or_default();
+        Some(Entries { metadata, data, reports })
     }
 }
 
@@ -213,10 +218,10 @@ fn id(item: &Raw, block: Block) -> Option<String> {
     let ids: Ids = json::decode_tolerant(item.text().as_bytes()).ok()?;
     let id = match block {
         Block::Peers => ids.node_id,
-        Block::Metadata | Block::Data => ids.key,
+        Block::Metadata | Block::Data | Block::Reports => ids.key,
         Block::Executions => ids.execution_id,
         Block::Sessions => ids.session_id,
-        Block::Reachability | Block::Policy | Block::Bridge | Block::State | Block::Reports => None,
+        Block::Reachability | Block::Policy | Block::Bridge | Block::State => None,
     };
     id.map(|name| name.as_str().to_string())
 }

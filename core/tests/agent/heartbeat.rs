@@ -262,10 +262,10 @@ fn a_refused_clock_is_told_with_its_measured_difference_and_direction() {
     let rows = [
         (
             Some("2027-01-15T03:57:00Z"),
-            "This node's clock is 4 h 2 min ahead of the control plane's",
+            "This node's clock is 4 h 3 min ahead of the control plane's",
         ),
         (Some("2027-01-15T12:03:02Z"), "This node's clock is 4 h 3 min behind the control plane's"),
-        (Some("2026-01-15T08:00:00Z"), "This node's clock is 364 d 23 h ahead of"),
+        (Some("2026-01-15T08:00:00Z"), "This node's clock is 365 d ahead of"),
         // A date that explains nothing is not repeated.
         (Some("2027-01-15T08:00:01Z"), "The clock of this node is off"),
         (Some("2027-01-15T08:00:09Z"), "The clock of this node is off"),

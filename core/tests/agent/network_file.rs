@@ -125,6 +125,11 @@ fn the_file_is_written_when_its_content_changes_and_otherwise_seldom() {
     answer(&mut counter, PULL);
     let first = held(&counter);
     assert_eq!(first.node_id, NODE);
+    let text = String::from_utf8(counter.files[&file()].clone()).expect("a text");
+    let expected = format!(
+        r#"{{"node_id":"{NODE}","pulled_at":"2027-01-15T08:00:00Z","peers":[{{"id":"n","public_key":"k","mesh_ip":"10.0.0.2","endpoint":""}}],"policy":{{ "fingerprint":"f"}}}}"#
+    );
+    assert_eq!(text, expected + "\n", "what stands on the disks of others");
     let mut writes = 0;
     for minute in 1..=40 {
         let before = held(&counter).pulled_at;

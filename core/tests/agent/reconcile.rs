@@ -74,6 +74,15 @@ fn other_blocks_are_compared_by_presence_and_content() {
             r#"{"bridge":{"relay":{}},"state":{"data":[{"key":"k","value":"v"}]},"reports":{}}"#,
             [false, true, false],
         ),
+        // A block beside one that cannot be read is compared as a whole, with what no agent needs of it.
+        (
+            r#"{"policy":7,"state":{"reports":[{"key":"r","value":"v"}]},"reports":{},"bridge":{"relay":{}}}"#,
+            [false, true, false],
+        ),
+        (
+            r#"{"state":{"reports":[{"key":"r","value":"v"}]},"reports":{},"bridge":{"relay":{}}}"#,
+            [false; 3],
+        ),
         (r#"{"peers":[]}"#, [true; 3]),
         (r#"{"peers":[],"executions":[{"execution_id":"e"}],"sessions":[]}"#, [false; 3]),
     ];

@@ -7,6 +7,8 @@ mod animals;
 mod audit;
 mod busy;
 mod canary;
+#[cfg(feature = "tool-tests")]
+mod clocks;
 mod commands;
 mod config;
 mod converge;
