@@ -14,6 +14,14 @@ impl Jitter {
     pub const fn drawn(chance: u16) -> Self {
         Self((chance % 2001) as i16 - 1000)
     }
+
+    /// A wait that somebody asks for, made longer by up to so many percent of it: never shorter.
+    #[must_use]
+    pub fn stretched(self, wait: Duration, percent: u32) -> Duration {
+        let span = wait.saturating_mul(percent) / 100;
+        let drawn = u32::from((self.0 + 1000).unsigned_abs());
+        wait.saturating_add(span.saturating_mul(drawn) / 2000)
+    }
 }
 
 /// How the waits between attempts grow.

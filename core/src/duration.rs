@@ -51,9 +51,50 @@ pub fn text(duration: Duration) -> String {
     if text.is_empty() { "0s".to_owned() } else { text }
 }
 
+/// Writes a duration for people, rounded to its two greatest units: `4 h 3 min`.
+pub fn words(duration: Duration) -> String {
+    const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
+    let greatest = |seconds| UNITS.iter().position(|(_, scale)| seconds >= *scale);
+    let smaller = |at: usize| UNITS.get(at + 1).map_or(1, |(_, scale)| *scale);
+    let seconds = duration.as_secs();
+    let step = greatest(seconds).map_or(1, smaller);
+    let rounded = seconds.saturating_add(step / 2) / step * step;
+    let Some(at) = greatest(rounded) else { return "less than a second".to_owned() };
+    let (unit, scale) = UNITS[at];
+    let whole = format!("{} {unit}", rounded / scale);
+    match UNITS.get(at + 1).map(|(unit, smaller)| (unit, rounded % scale / smaller)) {
+        None | Some((_, 0)) => whole,
+        Some((unit, rest)) => format!("{whole} {rest} {unit}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_duration_for_people_has_its_two_greatest_units() {
+        let cases = [
+            (0, "less than a second"),
+            (1, "1 s"),
+            (60, "1 min"),
+            (75, "1 min 15 s"),
+            (3_599, "59 min 59 s"),
+            (3_600, "1 h"),
+            (14_580, "4 h 3 min"),
+            (14_579, "4 h 3 min"),
+            (86_339, "23 h 59 min"),
+            (86_399, "1 d"),
+            (31_535_999, "365 d"),
+            (31_536_059, "365 d"),
+            (90_000, "1 d 1 h"),
+        ];
+        for (seconds, expected) in cases {
+            assert_eq!(words(Duration::from_secs(seconds)), expected, "{seconds}");
+        }
+        assert_eq!(words(Duration::from_millis(999)), "less than a second");
+        assert!(words(Duration::MAX).ends_with(" d 7 h"), "{}", words(Duration::MAX));
+    }
 
     #[test]
     fn every_unit_and_combination_is_read() {

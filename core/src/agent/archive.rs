@@ -132,6 +132,11 @@ impl Archive {
         self.pending.is_empty() && self.damaged.is_empty() && self.writing.is_empty()
     }
 
+    /// Whether the disk holds what the last pull brought, and nothing else.
+    pub fn is_settled(&self) -> bool {
+        self.is_idle() && self.marks.values().all(|mark| *mark != Mark::Unknown)
+    }
+
     fn loaded(&mut self, now: Now, files: Vec<FoundFile>, effects: &mut Vec<Effect>) {
         let mut view = View::default();
         for FoundFile { file, content } in files {

@@ -1,24 +1,41 @@
 //! The heartbeat: at once when armed, then at its interval; one in flight, beats due meanwhile are dropped.
 //!
+//! What becomes of a beat is told by the rule of `notice/streak`. A clock that is off is told with the measured difference, by
+//! the `Date` of the refusal; one that drifts is told before it is refused, once. Neither leads to a new registration.
+//!
 //! Specification: "Heartbeat" and "Limits" (heartbeat interval).
 
-use alloc::format;
+pub mod skew;
+
+use alloc::{format, string::String};
 use core::time::Duration;
 
-use super::{notice::Notice, verdict::Fetched};
-use crate::{
-    step::Step,
-    time::{Mono, Now},
-    wire::{heartbeat::HeartbeatResponse, timestamp::Timestamp},
+use super::{
+    notice::{
+        Notice,
+        streak::{Kind, Streak},
+    },
+    verdict::Fetched,
 };
+use crate::{
+    duration,
+    step::Step,
+    time::{Mono, Now, Wall},
+    wire::{
+        heartbeat::{CLOCK_SKEW_MAX, HeartbeatResponse},
+        timestamp::Timestamp,
+    },
+};
+use skew::{DATE_PRECISION, SKEW_CALM, SKEW_WARN, Skew};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heartbeat {
     phase: Phase,
     /// When the last one was accepted.
     pub accepted: Option<Mono>,
-    /// Whether the last one was not.
-    failing: bool,
+    streak: Streak,
+    /// The clock is far off although beats are accepted, which was told.
+    is_drifting: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +43,7 @@ enum Phase {
     #[default]
     Dormant,
     Flying {
-        begun: Mono,
+        begun: Now,
     },
     Waiting {
         due: Mono,
@@ -36,7 +53,11 @@ enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     Armed,
-    Answered(Fetched<HeartbeatResponse>),
+    Answered {
+        fetched: Fetched<HeartbeatResponse>,
+        /// When the answer was written, by the clock of who wrote it.
+        date: Option<Timestamp>,
+    },
     /// The agent drains: nothing more is sent.
     Quieted,
     Ticked,
@@ -59,16 +80,24 @@ impl Heartbeat {
         match (self.phase, input) {
             (Phase::Dormant, Input::Armed) => self.beat(now),
             (Phase::Waiting { due }, Input::Ticked) if due <= now.mono => self.beat(now),
-            (Phase::Flying { begun }, Input::Answered(answer)) => {
-                let due = next_beat(begun, interval, now.mono);
-                Self { phase: Phase::Waiting { due }, ..self }.judge(now, answer)
+            (Phase::Flying { begun }, Input::Answered { fetched, date }) => {
+                let due = next_beat(begun.mono, interval, now.mono);
+                let waiting = Self { phase: Phase::Waiting { due }, ..self };
+                match fetched {
+                    Fetched::Got(response) => waiting.accepted(begun.wall, now, response),
+                    Fetched::Unauthorized(_) | Fetched::ClockSkew(_) | Fetched::Failed(_) => {
+                        let skew =
+                            date.map(|at| Skew::measured(begun.wall, now.wall, at, DATE_PRECISION));
+                        waiting.failed(now, skew, fetched)
+                    }
+                }
             }
             (Phase::Dormant | Phase::Flying { .. } | Phase::Waiting { .. }, Input::Quieted) => {
                 Step::to(Self { phase: Phase::Dormant, ..self })
             }
-            (Phase::Dormant, Input::Answered(_) | Input::Ticked)
+            (Phase::Dormant, Input::Answered { .. } | Input::Ticked)
             | (Phase::Flying { .. }, Input::Armed | Input::Ticked)
-            | (Phase::Waiting { .. }, Input::Armed | Input::Answered(_) | Input::Ticked) => {
+            | (Phase::Waiting { .. }, Input::Armed | Input::Answered { .. } | Input::Ticked) => {
                 Step::to(self)
             }
         }
@@ -83,38 +112,76 @@ impl Heartbeat {
     }
 
     fn beat(self, now: Now) -> Step<Self, Effect> {
-        Step::to(Self { phase: Phase::Flying { begun: now.mono }, ..self }).emit(Effect::Post)
+        Step::to(Self { phase: Phase::Flying { begun: now }, ..self }).emit(Effect::Post)
     }
 
-    fn judge(self, now: Now, answer: Fetched<HeartbeatResponse>) -> Step<Self, Effect> {
-        let again =
-            self.failing.then(|| Effect::Tell(Notice::info("heartbeats are accepted again")));
-        let failed = Step::to(Self { failing: true, ..self });
-        match answer {
-            Fetched::Got(response) => Step::to(Self { accepted: Some(now.mono), failing: false, ..self })
-                .emit(Effect::Admitted)
-                .emit_all(again)
-                .emit(Effect::Tell(drift(now, response.accepted_at)))
-                .emit_all(response.reconcile.then_some(Effect::Reconcile))
-                .emit_all(response.rotate_keys.then_some(Effect::RotateKeys)),
-            Fetched::Unauthorized(reason) => failed
-                .emit(Effect::Unauthorized)
-                .emit(Effect::Tell(Notice::error(format!("the control plane does not admit this node: {reason}")))),
-            Fetched::ClockSkew(reason) => failed.emit(Effect::Tell(Notice::error(format!(
-                "the heartbeat was refused: {reason}. The clock of this node is off: check its time service (NTP)"
-            )))),
-            Fetched::Failed(reason) => {
-                failed.emit(Effect::Tell(Notice::warn(format!("the heartbeat failed: {reason}"))))
+    fn accepted(mut self, sent: Wall, now: Now, response: HeartbeatResponse) -> Step<Self, Effect> {
+        let again = self.streak.ended(now.mono, "heartbeats are accepted");
+        let skew = Skew::measured(sent, now.wall, response.accepted_at, Duration::ZERO);
+        let drift = self.drift(skew);
+        let seen = Notice::debug(format!(
+            "heartbeat accepted at {}, this node's clock is {} the control plane's",
+            response.accepted_at,
+            skew.words()
+        ));
+        let told = again.into_iter().chain(drift).chain([seen]).map(Effect::Tell);
+        Step::to(Self { accepted: Some(now.mono), streak: Streak::default(), ..self })
+            .emit(Effect::Admitted)
+            .emit_all(told)
+            .emit_all(response.reconcile.then_some(Effect::Reconcile))
+            .emit_all(response.rotate_keys.then_some(Effect::RotateKeys))
+    }
+
+    /// Warns of a clock that is still near enough, and tells when it agrees again; in between nothing is told twice.
+    fn drift(&mut self, skew: Skew) -> Option<Notice> {
+        match (self.is_drifting, skew.amount()) {
+            (false, by) if by > SKEW_WARN => {
+                self.is_drifting = true;
+                Some(Notice::warn(format!(
+                    "this node's clock is {} the control plane's, which refuses heartbeats from {} on: check the time \
+                     service of this node (NTP)",
+                    skew.words(),
+                    duration::words(CLOCK_SKEW_MAX)
+                )))
             }
+            (true, by) if by <= SKEW_CALM => {
+                self.is_drifting = false;
+                Some(Notice::info("this node's clock agrees with the control plane's again"))
+            }
+            (false | true, _) => None,
         }
+    }
+
+    fn failed(
+        self,
+        now: Now,
+        skew: Option<Skew>,
+        fetched: Fetched<HeartbeatResponse>,
+    ) -> Step<Self, Effect> {
+        let (kind, text) = match fetched {
+            Fetched::Unauthorized(reason) => (
+                Kind::Unauthorized,
+                format!("the control plane does not admit this node: {reason}"),
+            ),
+            Fetched::ClockSkew(reason) => (Kind::ClockSkew, off(&reason, skew)),
+            Fetched::Failed(reason) => (Kind::Failed, format!("the heartbeat failed: {reason}")),
+            Fetched::Got(_) => return Step::to(self),
+        };
+        let refused = (kind == Kind::Unauthorized).then_some(Effect::Unauthorized);
+        let (streak, notice) = self.streak.failed(now.mono, kind, text);
+        Step::to(Self { streak, ..self }).emit_all(refused).emit(Effect::Tell(notice))
     }
 }
 
-fn drift(now: Now, accepted_at: Timestamp) -> Notice {
-    Notice::debug(format!(
-        "heartbeat accepted at {accepted_at}, {} ms apart from this node's clock",
-        accepted_at.skew(now.wall).as_millis()
-    ))
+/// A date that explains no refusal is not repeated: who wrote it need not be who refused.
+fn off(reason: &str, skew: Option<Skew>) -> String {
+    let measured = match skew {
+        Some(skew) if skew.amount() >= SKEW_WARN => {
+            format!("This node's clock is {} the control plane's", skew.words())
+        }
+        Some(_) | None => "The clock of this node is off".into(),
+    };
+    format!("the heartbeat was refused: {reason}. {measured}: check its time service (NTP)")
 }
 
 /// The first beat of the rhythm that began with `begun` which is still to come.

@@ -107,6 +107,7 @@ pub struct Agent {
     senses: Senses,
     network: Network,
     view: View,
+    last_pull: pull::last::Last,
     archive: Archive,
     reports: Reports,
     sync: Sync,

@@ -2,9 +2,11 @@
 //!
 //! Specification: "Local HTTP API" (`GET /v1/policies`); `decisions.md` section 8 (Policy null).
 
-use alloc::vec::Vec;
+pub mod file;
 
-use crate::wire::{json::Raw, local::PeerRow, snapshot::Peer};
+use alloc::{collections::BTreeMap, vec::Vec};
+
+use crate::wire::{json::Raw, local::PeerRow, pulled::Unread, snapshot::Peer};
 
 /// The peers by their ids, and the policy as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,16 +17,19 @@ pub struct Network {
 }
 
 impl Network {
-    /// Takes the blocks of a pull.
-    pub fn pulled(peers: Vec<Peer>, policy: Option<Raw>) -> Self {
+    /// Takes the blocks of a pull. Of an id that stands there twice the last peer counts; one that could not be read
+    /// stays as it is known.
+    #[must_use]
+    pub fn pulled(self, peers: Vec<Peer>, unread: &Unread, policy: Option<Raw>) -> Self {
         let row = |peer: Peer| PeerRow {
             id: peer.node_id.0,
             public_key: peer.public_key.0,
             mesh_ip: peer.mesh_ip,
             endpoint: peer.fallback_endpoint,
         };
-        let mut peers: Vec<_> = peers.into_iter().map(row).collect();
-        peers.sort_by(|one, other| one.id.cmp(&other.id));
-        Self { peers, policy }
+        let known = self.peers.into_iter().filter(|peer| unread.may_hold(&peer.id));
+        let rows = known.chain(peers.into_iter().map(row));
+        let by_id: BTreeMap<_, _> = rows.map(|peer| (peer.id.clone(), peer)).collect();
+        Self { peers: by_id.into_values().collect(), policy }
     }
 }

@@ -1,5 +1,7 @@
 //! What the operator is told; the shell writes each as one log line.
 
+pub mod streak;
+
 use alloc::string::String;
 use core::fmt;
 

@@ -1,6 +1,6 @@
 //! What `meshward status` tells.
 
-use super::Agent;
+use super::{Agent, network::file};
 use crate::{
     time::{Mono, Now},
     wire::local::{Queues, Status},
@@ -10,6 +10,9 @@ impl Agent {
     /// What `meshward status` tells.
     pub fn status(&self, now: Now) -> Status {
         let age = |since: Option<Mono>| since.map(|since| now.mono.since(since).as_secs());
+        // Of what an earlier process pulled the wall clock alone tells.
+        let pulled_at = self.last_pull.file.pulled_at();
+        let kept = || Some(file::age(now, pulled_at?)?.as_secs());
         let (executions_active, executions_waiting) = self.dispatch.depths();
         let (sessions_open, sessions_unsupported) = self.sessions.counts();
         let file = self.identity.as_ref().map(|identity| &identity.file);
@@ -20,7 +23,7 @@ impl Agent {
             mesh_ip: file.map(|file| file.mesh_ip.clone()),
             delivery_mode: self.senses.events.mode().as_str().into(),
             last_heartbeat_age_seconds: age(self.heartbeat.accepted),
-            last_pull_age_seconds: age(self.pull.succeeded),
+            last_pull_age_seconds: age(self.pull.succeeded).or_else(kept),
             queues: Queues {
                 executions_active: executions_active as u64,
                 executions_waiting: executions_waiting as u64,

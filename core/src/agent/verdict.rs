@@ -31,6 +31,7 @@ use crate::{
         retry_after,
         rotation::Receipt,
         snapshot::{self, Snapshot},
+        timestamp::Timestamp,
     },
 };
 
@@ -298,7 +299,25 @@ fn decode<T: for<'t> Deserialize<'t>>(response: &Response) -> Option<T> {
     json::decode_tolerant(&response.body).ok()
 }
 
-/// The wait that a 429 asks for, if it says so in a way that counts.
+/// When the answer was written, by the clock of who wrote it.
+pub fn date(answer: &Answer) -> Option<Timestamp> {
+    match answer {
+        Answer::Responded(response) => retry_after::http_date(response.headers.first("date")?),
+        Answer::Failed(_) => None,
+    }
+}
+
+/// The wait that a busy control plane asks for before the next call.
+pub fn named_wait(answer: &Answer, wall: Wall) -> Option<Duration> {
+    match answer {
+        Answer::Responded(response) if matches!(response.status, 429 | 503) => {
+            asked_wait(response, wall)
+        }
+        Answer::Responded(_) | Answer::Failed(_) => None,
+    }
+}
+
+/// The wait that an answer asks for, if it says so in a way that counts.
 fn asked_wait(response: &Response, wall: Wall) -> Option<Duration> {
     retry_after::parse(response.headers.first("retry-after")?, wall)
 }

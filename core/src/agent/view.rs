@@ -3,12 +3,14 @@
 //! Specification: "Local entries" (cache refresh); `decisions.md` section 5 (`version` and `updated_at`).
 
 use alloc::{collections::BTreeMap, string::String};
+use core::mem;
 
 use crate::{
     time::Now,
     wire::{
         json::{self, Raw},
         local::{DataEntry, DataSummary, PULLED_CONTENT_TYPE, StateSummary},
+        pulled::Unread,
         snapshot::Entries,
         timestamp::Timestamp,
     },
@@ -24,13 +26,30 @@ pub struct View {
 impl View {
     /// Takes the `state` block of a pull; a null block clears all.
     #[must_use]
-    pub fn refreshed(mut self, now: Now, state: Option<Entries>) -> Self {
+    pub fn refreshed(self, now: Now, state: Option<Entries>) -> Self {
+        self.refreshed_but(now, state, [&Unread::default(), &Unread::default()])
+    }
+
+    /// As [`Self::refreshed`], where some metadata and data could not be read: those stay as they are known.
+    #[must_use]
+    pub fn refreshed_but(
+        mut self,
+        now: Now,
+        state: Option<Entries>,
+        [no_metadata, no_data]: [&Unread; 2],
+    ) -> Self {
         let state = state.unwrap_or_default();
-        let metadata = state.metadata.into_iter().map(|entry| (entry.key.0, entry.value)).collect();
+        let mut metadata = mem::take(&mut self.metadata);
+        metadata.retain(|key, _| no_metadata.may_hold(key));
+        metadata.extend(state.metadata.into_iter().map(|entry| (entry.key.0, entry.value)));
         // Of a key listed twice the last value counts, before anything is compared.
         let values: BTreeMap<_, _> =
             state.data.into_iter().map(|entry| (entry.key.0, entry.value)).collect();
-        let data = values.into_iter().map(|(key, value)| self.entry(now, key, &value)).collect();
+        let read: BTreeMap<_, _> =
+            values.into_iter().map(|(key, value)| self.entry(now, key, &value)).collect();
+        let mut data = mem::take(&mut self.data);
+        data.retain(|key, _| no_data.may_hold(key));
+        data.extend(read);
         Self { metadata, data }
     }
 

@@ -1,5 +1,6 @@
 //! The files below `state/` in the data directory: one a report, with the mark of whether it was delivered; one a data
-//! entry of the last pull, as the local API shows it; one for all metadata, each key with an object that holds `value`.
+//! entry of the last pull, as the local API shows it; one for all metadata, each key with an object that holds `value`;
+//! one for peers and policy, with the time of the pull and the node it was for.
 //!
 //! | What stands in the file of a report | What it means |
 //! |---|---|
@@ -23,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     grammar::{Malformed, Name, ReportKey, sha256_hex},
     http::percent_decode,
-    json::{self, Fault},
-    local::{DataEntry, ReportEntry},
+    json::{self, Fault, Raw},
+    local::{DataEntry, PeerRow, ReportEntry},
     timestamp::Timestamp,
 };
 
@@ -182,6 +183,27 @@ pub fn encode_metadata(metadata: &BTreeMap<String, String>) -> Vec<u8> {
     let kept: BTreeMap<_, _> =
         metadata.iter().map(|(key, value)| (key, Metadatum { value: value.clone() })).collect();
     line(&kept)
+}
+
+/// What stands in [`NETWORK`]: for whom and when the last pull was, with its peers and its policy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptNetwork {
+    pub node_id: String,
+    pub pulled_at: Timestamp,
+    pub peers: Vec<PeerRow>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Raw>,
+}
+
+/// Reads the content of [`NETWORK`].
+pub fn decode_network(bytes: &[u8]) -> Result<KeptNetwork, Damage> {
+    present(bytes)?;
+    json::decode_tolerant(bytes).map_err(Damage::Malformed)
+}
+
+/// The content of [`NETWORK`].
+pub fn encode_network(network: &KeptNetwork) -> Vec<u8> {
+    line(network)
 }
 
 /// Tells content from what a power failure leaves of it.

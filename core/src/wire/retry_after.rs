@@ -30,7 +30,7 @@ fn seconds(value: &str) -> Option<Duration> {
 }
 
 /// The preferred form of RFC 9110: `Sun, 06 Nov 1994 08:49:37 GMT`, on the day of the week that it names.
-pub(crate) fn http_date(value: &str) -> Option<Timestamp> {
+pub fn http_date(value: &str) -> Option<Timestamp> {
     let (weekday, rest) = value.strip_suffix(" GMT")?.split_once(", ")?;
     let mut parts = rest.split(' ');
     let (day, month) = (parts.next()?, parts.next()?);

@@ -43,6 +43,26 @@ pub fn policy_text(bytes: &[u8]) -> Option<Raw> {
     json::decode_tolerant::<Texts>(bytes).ok()?.policy
 }
 
+/// The fingerprint of a policy; empty where it has none.
+pub fn fingerprint(policy: &Raw) -> String {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Marked {
+        fingerprint: String,
+    }
+    json::decode_tolerant::<Marked>(policy.text().as_bytes()).unwrap_or_default().fingerprint
+}
+
+/// The state that a block of reachability names, whatever that is called.
+pub fn reachability_state(reachability: &Raw) -> Option<String> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Seen {
+        state: Option<String>,
+    }
+    json::decode_tolerant::<Seen>(reachability.text().as_bytes()).ok()?.state
+}
+
 #[derive(Deserialize)]
 struct Texts {
     peers: Option<Raw>,

@@ -86,7 +86,7 @@ fn heartbeats() -> impl Strategy<Value = heartbeat::Input> {
     ];
     prop_oneof![
         3 => Just(heartbeat::Input::Armed),
-        6 => answer.prop_map(heartbeat::Input::Answered),
+        6 => answer.prop_map(|fetched| heartbeat::Input::Answered { fetched, date: None }),
         6 => Just(heartbeat::Input::Ticked),
         1 => Just(heartbeat::Input::Quieted),
     ]
@@ -101,7 +101,13 @@ fn pulls() -> impl Strategy<Value = pull::Input> {
     prop_oneof![
         3 => Just(pull::Input::Armed),
         3 => Just(pull::Input::Triggered),
-        6 => prop::sample::select(answers).prop_map(|answer| pull::Input::Answered(Box::new(answer))),
+        6 => (prop::sample::select(answers), prop::option::of(0_u64..400), any::<u16>()).prop_map(
+            |(fetched, asked, chance)| {
+                let retry_after = asked.map(seconds);
+                let jitter = Jitter::drawn(chance);
+                pull::Input::Answered(Box::new(pull::Answered { fetched, retry_after, jitter }))
+            }
+        ),
         6 => Just(pull::Input::Ticked),
         1 => Just(pull::Input::Quieted),
     ]

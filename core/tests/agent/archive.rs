@@ -349,7 +349,7 @@ fn a_stop_waits_until_what_was_pulled_is_on_the_disk_and_the_next_start_serves_i
     let is_over = |counter: &Counter| {
         counter.orders.iter().any(|order| matches!(order, agent::Effect::Exit(_)))
     };
-    for left in (0..2).rev() {
+    for left in (0..3).rev() {
         assert!(!is_over(&counter), "the disk has not taken all");
         counter.release();
         assert_eq!(counter.hanging.as_ref().map(Vec::len), Some(left));

@@ -19,6 +19,7 @@ use meshward_core::{
         http::{Body, Headers, Method, Request, Response},
         json::Raw,
         local::Status,
+        pulled::Unread,
         snapshot::{Entries, Entry, Peer},
     },
 };
@@ -49,7 +50,8 @@ fn network() -> Network {
         public_key: Name("key".into()),
         fallback_endpoint: endpoint.into(),
     };
-    Network::pulled(vec![peer("n2", ""), peer("n1", "192.0.2.1:51820")], Raw::parse(POLICY))
+    let peers = vec![peer("n2", ""), peer("n1", "192.0.2.1:51820")];
+    Network::default().pulled(peers, &Unread::default(), Raw::parse(POLICY))
 }
 
 /// With a member that this version does not know, and with its spaces.

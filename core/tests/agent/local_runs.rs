@@ -7,6 +7,7 @@ use meshward_core::{
         builtins::{ALL, COLLECT, HEALTH_CHECK, PING, RECONNECT, SYSTEM_INFO},
         local::{RUN_BODY_MAX, head::takes_long},
         local_runs::{LOCAL_OUTPUT_MAX, LOCAL_RUNS_MAX},
+        pull::FLOOR,
     },
     ids::CallId,
     wire::http::{Body, Headers, Method, Request, Response},
@@ -259,6 +260,7 @@ fn a_reconnect_pulls_at_once_and_a_node_without_an_identity_has_nothing_to_pull(
     bench.settings.actions.builtins = ALL.map(Into::into).into();
     let (pull, _) = sent_to(&effects, "/state");
     bench.answer(pull, responded(200, r#"{"peers":[]}"#));
+    bench.pass(FLOOR);
     let effects = order(&mut bench, 1, action(RECONNECT));
     sent_to(&effects, "/state");
     assert!(answered(&effects)[0].2.contains(r#"\"status\": \"reconnected\""#));
@@ -266,6 +268,7 @@ fn a_reconnect_pulls_at_once_and_a_node_without_an_identity_has_nothing_to_pull(
     let (pull, _) = sent_to(&effects, "/state");
     order(&mut bench, 2, action(RECONNECT));
     bench.answer(pull, responded(200, r#"{"peers":[]}"#));
+    bench.pass(FLOOR);
     sent_to(&bench.give(Input::Ticked), "/state");
     let mut unregistered = Bench::new(settings());
     unregistered.settings.actions.builtins = ALL.map(Into::into).into();
@@ -283,6 +286,7 @@ fn an_execution_of_the_control_plane_is_answered_by_the_agent_in_the_same_way() 
     let effects =
         bench.answer(pull, responded(200, &format!(r#"{{"peers":[],"executions":[{entry}]}}"#)));
     let (started, _) = sent_to(&effects, "/executions/e1");
+    bench.pass(FLOOR);
     let effects = bench.answer(started, responded(200, r#"{"status":"started"}"#));
     assert!(acts(&effects).is_empty());
     sent_to(&effects, "/state");

@@ -1,7 +1,7 @@
-//! A pull with entries that are none: they cost themselves, and any other block the whole answer.
+//! A pull of which parts cannot be read: each block, and each entry of a list, costs itself alone.
 
 use meshward_core::wire::{
-    pulled::{self, Block, Pulled},
+    pulled::{self, Block, Pulled, Spoilt},
     snapshot::Snapshot,
 };
 
@@ -13,7 +13,8 @@ fn read(executions: &str, sessions: &str) -> Pulled {
 }
 
 fn spoilt(pulled: &Pulled) -> Vec<(Block, usize, Option<&str>)> {
-    pulled.spoilt.iter().map(|entry| (entry.block, entry.index, entry.id.as_deref())).collect()
+    let place = |entry: &Spoilt| entry.index.expect("an entry");
+    pulled.spoilt.iter().map(|entry| (entry.block, place(entry), entry.id.as_deref())).collect()
 }
 
 #[test]
@@ -50,16 +51,86 @@ fn a_null_block_of_sessions_stays_null_and_an_empty_one_empty() {
     assert_eq!(read("[7]", "[]").snapshot.sessions, Some(Vec::new()));
 }
 
+/// Every block with a text that is none of its kind.
+const BROKEN: [(&str, Block, &str); 14] = [
+    ("peers", Block::Peers, "7"),
+    ("peers", Block::Peers, "{}"),
+    ("policy", Block::Policy, "[]"),
+    ("policy", Block::Policy, r#"{"rules":[{"ports":{"from":-1}}]}"#),
+    ("policy", Block::Policy, r#"{"rules":[],"rules":[]}"#),
+    ("bridge", Block::Bridge, r#"{"ingress":{"rules":[{"listen_port":70000}]}}"#),
+    ("bridge", Block::Bridge, "\"x\""),
+    ("state", Block::State, "[]"),
+    ("state", Block::Metadata, r#"{"metadata":7,"data":[{"key":"d","value":"2"}]}"#),
+    ("state", Block::Data, r#"{"data":{}}"#),
+    ("reports", Block::Reports, r#"{"data":[7]}"#),
+    ("executions", Block::Executions, "{}"),
+    ("sessions", Block::Sessions, "7"),
+    ("sessions", Block::Sessions, "{}"),
+];
+
+const SOUND: [(&str, &str); 7] = [
+    ("peers", r#"[{"node_id":"n"}]"#),
+    ("policy", r#"{"fingerprint":"f"}"#),
+    ("bridge", r#"{"relay":{}}"#),
+    ("state", r#"{"metadata":[{"key":"m","value":"1"}],"data":[{"key":"d","value":"2"}]}"#),
+    ("reports", r#"{"data":[{"key":"d","value":"2"}]}"#),
+    ("executions", r#"[{"execution_id":"e"}]"#),
+    ("sessions", r#"[{"session_id":"s"}]"#),
+];
+
 #[test]
-fn any_other_block_that_cannot_be_read_spoils_the_answer() {
-    for text in [
-        r#"{"peers":[7],"executions":[]}"#,
-        r#"{"peers":[],"executions":{}}"#,
-        r#"{"peers":[],"executions":[],"sessions":7}"#,
-        r#"{"peers":[],"executions":[],"state":[]}"#,
-        r#"{"peers":[],"executions":[7]"#,
-        "[]",
-    ] {
+fn a_block_that_cannot_be_read_costs_itself_and_no_other() {
+    for (member, block, text) in BROKEN {
+        let members = SOUND.map(|(name, sound)| {
+            format!(r#""{name}":{}"#, if name == member { text } else { sound })
+        });
+        let pulled = pulled::read(format!("{{{}}}", members.join(",")).as_bytes());
+        let pulled = pulled.unwrap_or_else(|fault| panic!("{member} {text}: {fault}"));
+        let [Spoilt { block: found, index: None, id: None, .. }] = pulled.spoilt.as_slice() else {
+            panic!("{member} {text}: {:?}", pulled.spoilt)
+        };
+        assert_eq!(*found, block, "{member} {text}");
+        assert!(pulled.lacks(block) && pulled.unread(&[block]).may_hold("any"), "{member} {text}");
+        let snapshot = &pulled.snapshot;
+        let read = [
+            ("peers", snapshot.peers.len() == 1),
+            ("policy", snapshot.policy.is_some() && pulled.policy.is_some()),
+            ("bridge", snapshot.bridge.is_some()),
+            ("state", snapshot.state.as_ref().is_some_and(|state| state.data.len() == 1)),
+            ("reports", snapshot.reports.is_some()),
+            ("executions", snapshot.executions.len() == 1),
+            ("sessions", snapshot.sessions.as_ref().is_some_and(|all| all.len() == 1)),
+        ];
+        for (name, is_read) in read {
+            let broken = name == member && block != Block::Metadata;
+            assert_eq!(is_read, !broken, "{name} beside {member} {text}");
+        }
+    }
+}
+
+#[test]
+fn peers_and_entries_of_the_state_that_cannot_be_read_are_known_by_their_ids() {
+    let text = r#"{"peers":[{"node_id":"a"},{"node_id":"b","mesh_ip":7},{"node_id":"c"}],
+        "state":{"metadata":[{"key":"m","value":7}],"data":[{"key":"d","value":"1"},{"key":"e","value":[]},7]}}"#;
+    let pulled = pulled::read(text.as_bytes()).expect("an object");
+    let expected = [
+        (Block::Peers, 1, Some("b")),
+        (Block::Metadata, 0, Some("m")),
+        (Block::Data, 1, Some("e")),
+        (Block::Data, 2, None),
+    ];
+    assert_eq!(spoilt(&pulled), expected);
+    assert_eq!(pulled.snapshot.peers.len(), 2);
+    let peers = pulled.unread(&[Block::Peers]);
+    assert!(peers.may_hold("b") && !peers.may_hold("a"));
+    assert!(pulled.unread(&[Block::State, Block::Data]).may_hold("whatever"));
+    assert!(!pulled.lacks(Block::Data));
+}
+
+#[test]
+fn what_is_no_object_is_no_pull() {
+    for text in [r#"{"peers":[],"executions":[7]"#, "[]", "7", "", r#"{"peers":[],"peers":[]}"#] {
         assert!(pulled::read(text.as_bytes()).is_err(), "{text}");
     }
 }

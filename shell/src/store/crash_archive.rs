@@ -7,12 +7,17 @@ use meshward_core::{
     agent::{
         FoundFile, StateFile,
         archive::{Archive, Effect, Input},
+        network::{
+            Network,
+            file::{self, NetworkFile},
+        },
         view::View,
     },
     time::{Now, Wall},
     wire::{
         grammar::Name,
-        local::DataEntry,
+        kept,
+        local::{DataEntry, PeerRow},
         snapshot::{Entries, Entry},
     },
 };
@@ -205,5 +210,97 @@ fn what_the_disk_refuses_of_a_pull_is_mended_by_the_next() {
     for code in [NO_SPACE, IO_ERROR] {
         let (points, disks) = enumerate(Fate::Fail(code));
         assert_eq!((points, disks), (31, 1_281), "points of a failure, and disks looked at");
+    }
+}
+
+/// A process with the file of peers and policy alone.
+#[derive(Debug)]
+struct Mesh {
+    file: NetworkFile,
+    network: Network,
+    shelf: Shelf<Shadow>,
+}
+
+fn network(number: usize) -> Network {
+    let row = |id: usize| PeerRow {
+        id: format!("n{id}"),
+        public_key: number.to_string(),
+        mesh_ip: "10.0.0.1".to_owned(),
+        endpoint: String::new(),
+    };
+    Network { peers: (0..number % 3).map(row).collect(), policy: None }
+}
+
+/// What a start on this disk serves; nothing where there is no file.
+fn served(disk: &Shadow) -> Option<Network> {
+    let mut shelf = open(disk);
+    let found = shelf.load_one(kept::NETWORK, kept::PULLED_FILE_MAX);
+    let content = found.expect("a disk without a fate refuses nothing")?;
+    let loaded = file::Input::Loaded(content);
+    let step = NetworkFile::default().step(now(0), &Network::default(), loaded);
+    assert_eq!(step.effects, [], "no crash damages the file");
+    let armed = file::Input::Armed { node: "node".to_owned() };
+    let step = step.state.step(now(0), &Network::default(), armed);
+    let [file::Effect::Show(network)] = step.effects.as_slice() else { panic!("{step:?}") };
+    Some(network.clone())
+}
+
+impl Mesh {
+    fn start() -> Self {
+        let armed = file::Input::Armed { node: "node".to_owned() };
+        let file = NetworkFile::default().step(now(0), &Network::default(), armed).state;
+        Self { file, network: Network::default(), shelf: open(&Shadow::default()) }
+    }
+
+    /// One pull; each disk that a crash may leave serves one of these. Tells whether the disk took it, and how many
+    /// were looked at.
+    fn pull(&mut self, number: usize, allowed: &[Option<Network>]) -> (bool, usize) {
+        self.network = network(number);
+        let step =
+            std::mem::take(&mut self.file).step(now(number), &self.network, file::Input::Pulled);
+        self.file = step.state;
+        let [file::Effect::Keep(change)] = step.effects.as_slice() else {
+            panic!("{:?}", step.effects)
+        };
+        let group = [(kept::NETWORK.to_owned(), change.clone())];
+        let outcome = self.shelf.carry_out(&group).remove(0).map_err(|fault| fault.to_string());
+        let is_taken = outcome.is_ok();
+        let kept = file::Input::Kept(outcome);
+        self.file = std::mem::take(&mut self.file).step(now(number), &self.network, kept).state;
+        let images = self.shelf.disk().images();
+        for image in &images {
+            let found = served(image);
+            let newest = Some(self.network.clone());
+            assert!(found == newest || !is_taken && allowed.contains(&found), "{found:?}");
+        }
+        (is_taken, images.len())
+    }
+}
+
+#[test]
+fn of_peers_and_policy_a_start_finds_the_old_or_the_new_whole_wherever_the_process_stopped() {
+    for fate in [Fate::Stop, Fate::Fail(NO_SPACE), Fate::Fail(IO_ERROR)] {
+        let mut whole = Mesh::start();
+        let opened = whole.shelf.disk().begun;
+        for number in 1..5 {
+            assert!(whole.pull(number, &[]).0);
+        }
+        let end = whole.shelf.disk().begun;
+        let mut looked = 0;
+        for point in opened..end {
+            let mut mesh = Mesh::start();
+            mesh.shelf.disk().fate = Some((point, fate));
+            let mut allowed = vec![None];
+            for number in 1..5 {
+                let (is_taken, images) = mesh.pull(number, &allowed);
+                looked += images;
+                if !is_taken && fate == Fate::Stop {
+                    break;
+                }
+                let known = Some(network(number));
+                if is_taken { allowed = vec![known] } else { allowed.push(known) }
+            }
+        }
+        assert!(end - opened >= 12 && looked >= 48, "{} points, {looked} disks", end - opened);
     }
 }

@@ -96,6 +96,40 @@ async fn versions_and_times_outlive_kill_9_and_are_served_while_the_control_plan
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn peers_and_policy_are_served_with_the_age_of_the_last_pull_while_the_control_plane_is_down()
+{
+    let plane = fixture().await;
+    let node = Node::new(&plane.url(), QUIET);
+    let agent = node.start();
+    open(&node).await;
+    let served = || {
+        ["/v1/peers", "/v1/policies", "/v1/state/metadata"]
+            .map(|path| ask(&node, "GET", path, "", ""))
+    };
+    // What the fixture configures by itself: two peers, a policy, metadata.
+    until("it is pulled", || {
+        served()[0]
+            .as_ref()
+            .is_some_and(|(_, peers)| peers.as_array().is_some_and(|all| all.len() == 2))
+    })
+    .await;
+    let file = node.data("state/network.json");
+    until("it is on the disk", || file.exists()).await;
+    assert_eq!(mode(&file), 0o600);
+    let before = served();
+    agent.kill();
+    let fault = json!({"path": "/v1/nodes/*/state", "times": 10_000, "drop": true});
+    post(&plane, "/test/faults", &fault);
+    let _again = node.start();
+    open(&node).await;
+    assert_eq!(served(), before);
+    let status = node.run(&["--output", "json", "status"]);
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    assert!(status["last_pull_age_seconds"].as_u64().is_some_and(|age| age < 600), "{status}");
+    assert!(node.log().contains("is served until a pull succeeds: 2 peers, a policy,"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_unchanged_pull_writes_nothing_and_what_left_is_removed() {
     let plane = fixture().await;
     configure(&plane, "one");
@@ -116,7 +150,7 @@ async fn an_unchanged_pull_writes_nothing_and_what_left_is_removed() {
     post(&plane, "/test/configure-state", &json!({"state": null}));
     until("nothing of it is left", || {
         let (data, root) = looks();
-        data.is_empty() && root.into_keys().eq(["checksums.json"])
+        data.is_empty() && root.keys().eq(["checksums.json", "network.json"])
     })
     .await;
 }

@@ -7,8 +7,11 @@ mod animals;
 mod audit;
 mod busy;
 mod canary;
+#[cfg(feature = "tool-tests")]
+mod clocks;
 mod commands;
 mod config;
+mod converge;
 mod crash;
 mod dispatch;
 mod exits;
@@ -48,4 +51,5 @@ mod terminal;
 #[cfg(feature = "tool-tests")]
 mod tools;
 mod watch;
+mod way;
 mod work;

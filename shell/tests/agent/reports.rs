@@ -45,7 +45,7 @@ pub(crate) fn put(node: &Node, key: &str, payload: &str) -> Option<(u16, Value)>
 }
 
 /// How many lines of the log tell this, but for what is recorded of each step.
-fn times_told(node: &Node, text: &str) -> usize {
+pub(crate) fn times_told(node: &Node, text: &str) -> usize {
     let log = node.log();
     log.lines().filter(|line| !line.contains(" DEBUG ") && line.contains(text)).count()
 }

@@ -83,7 +83,8 @@ impl Turn<'_> {
                 self.dispatch(execution::Input::Answered { execution, status, verdict });
             }
             Some(Question::Heartbeat) => {
-                self.heartbeat(heartbeat::Input::Answered(verdict::fetch(&answer)))
+                let (fetched, date) = (verdict::fetch(&answer), verdict::date(&answer));
+                self.heartbeat(heartbeat::Input::Answered { fetched, date });
             }
             Some(Question::Endpoint) => {
                 let reported = verdict::endpoint::read(&answer, self.now.wall);
@@ -93,7 +94,10 @@ impl Turn<'_> {
             Some(Question::Manifest) => self.manifest_answered(&answer, jitter),
             Some(Question::Violations) => self.violations_answered(&answer, jitter),
             Some(Question::Pull) => {
-                self.pull(pull::Input::Answered(Box::new(verdict::pull(&answer))))
+                let fetched = verdict::pull(&answer);
+                let retry_after = verdict::named_wait(&answer, self.now.wall);
+                let answered = pull::Answered { fetched, retry_after, jitter };
+                self.pull(pull::Input::Answered(Box::new(answered)));
             }
             Some(Question::Register) => {
                 let verdict = Box::new(verdict::register(answer, self.now.wall));

@@ -18,7 +18,8 @@ impl Turn<'_> {
                     || self.agent.reports.writing() > 0
                     || !self.agent.archive.is_idle()
                     || self.agent.senses.signing.is_changing()
-                    || !self.agent.senses.integrity.is_idle();
+                    || !self.agent.senses.integrity.is_idle()
+                    || !self.agent.last_pull.file.is_idle();
                 !undecided || until <= self.now.mono
             }
             Life::Working | Life::Over => false,

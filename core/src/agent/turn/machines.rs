@@ -7,26 +7,23 @@ use alloc::{
 };
 use core::mem;
 
-use super::{Turn, spoilt::unread};
+use super::Turn;
 use crate::{
     agent::{
-        archive, device, execution,
+        device, execution,
         facts::{Act, Effect, Exit, Order, Purpose, RunId, StagedFile},
         heartbeat,
         life::{Life, Question},
-        network::Network,
-        pull, register, reports, rotation, sessions,
+        pull, register, reports, rotation,
         standing::{self, Standing},
         sync,
     },
-    time::Mono,
     wire::{
         call::Call,
         grammar::PublicKey,
         heartbeat::HeartbeatRequest,
         identity::Identity,
         json,
-        pulled::Pulled,
         rotation::{KeyRotateRequest, Receipt},
         timestamp::Timestamp,
     },
@@ -72,6 +69,7 @@ impl Turn<'_> {
         if self.settings.purpose == Purpose::Register {
             return self.exit(Exit::Registered { node_id, mesh_ip });
         }
+        self.recall(node_id.clone());
         self.reports(reports::Input::Armed { node: node_id });
         if self.agent.life == Life::Working {
             self.sync(sync::Input::Armed);
@@ -137,23 +135,6 @@ impl Turn<'_> {
                 pull::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
             }
         }
-    }
-
-    /// Executions first, then sessions, then what is compared with what is known.
-    fn pulled(&mut self, asked: Mono, pulled: Pulled) {
-        let Pulled { snapshot, policy, spoilt } = pulled;
-        let before = self.served();
-        self.tell_spoilt(&spoilt);
-        let (unread, unread_sessions) = unread(spoilt);
-        self.dispatch(execution::Input::Pulled { asked, entries: snapshot.executions, unread });
-        self.sessions(sessions::Input::Pulled {
-            entries: snapshot.sessions,
-            unread: unread_sessions,
-        });
-        self.agent.network = Network::pulled(snapshot.peers, policy);
-        self.agent.view = mem::take(&mut self.agent.view).refreshed(self.now, snapshot.state);
-        self.tell_changes(before);
-        self.archive(archive::Input::Pulled);
     }
 
     pub(super) fn rotation(&mut self, input: rotation::Input) {

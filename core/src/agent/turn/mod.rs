@@ -11,6 +11,7 @@ mod local_runs;
 mod machines;
 mod manifest;
 mod nat;
+mod reconcile;
 mod rejoin;
 mod reporting;
 mod secret_reads;
@@ -82,6 +83,7 @@ impl<'s> Turn<'s> {
         self.found(mem::take(&mut memory.state));
         self.start_hooks();
         self.registration(register::Input::Restarted(memory));
+        self.orphan();
     }
 
     fn ticked(&mut self) {

@@ -1,45 +1,71 @@
-//! Entries of a pull that could not be read: told, and passed over.
+//! What of a pull could not be read: told once while it lasts, and passed over.
 
-use alloc::{collections::BTreeSet, format, string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
+
+use sha2::{Digest as _, Sha256};
 
 use super::Turn;
 use crate::{
     agent::{facts::Effect, notice::Notice},
-    ids::{ExecutionId, SessionId},
-    wire::pulled::{Block, Spoilt},
+    wire::pulled::Spoilt,
 };
 
 /// How many of one pull are told one by one.
 const TOLD_MAX: usize = 8;
 
+/// Of how many it is kept that they were told; more of them are told as a number.
+const KEPT_MAX: usize = 256;
+
 impl Turn<'_> {
     pub(super) fn tell_spoilt(&mut self, spoilt: &[Spoilt]) {
-        for Spoilt { block, index, id, fault } in spoilt.iter().take(TOLD_MAX) {
-            let named = id.as_ref().map(|id| format!(" ({id:?})")).unwrap_or_default();
-            self.warned(format!(
-                "entry {index}{named} of the pulled {} cannot be read and is passed over: {fault}",
-                block.as_str()
-            ));
+        let (known, beyond) = spoilt.split_at(spoilt.len().min(KEPT_MAX));
+        let told = &self.agent.last_pull.told.spoilt;
+        let new: Vec<_> = known.iter().filter(|one| !told.contains(&mark(one))).collect();
+        let is_news = !beyond.is_empty() && !self.agent.last_pull.told.is_crowded;
+        self.agent.last_pull.told.spoilt = known.iter().map(mark).collect();
+        self.agent.last_pull.told.is_crowded = !beyond.is_empty();
+        for one in new.iter().take(TOLD_MAX) {
+            self.warn_of_pull(described(one));
         }
-        if let Some(more) = spoilt.len().checked_sub(TOLD_MAX).filter(|more| *more > 0) {
-            self.warned(format!("{more} more entries of the pull cannot be read"));
+        let more = new.len().saturating_sub(TOLD_MAX) + if is_news { beyond.len() } else { 0 };
+        if more > 0 {
+            self.warn_of_pull(format!("{more} more entries of the pull cannot be read"));
         }
     }
 
-    fn warned(&mut self, text: String) {
+    /// A policy without a fingerprint cannot be compared.
+    pub(super) fn tell_unmarked(&mut self, is_unmarked: bool) {
+        if is_unmarked && !self.agent.last_pull.told.is_unmarked {
+            self.warn_of_pull(
+                "the policy of the pull has no fingerprint, so each pull counts as a change of it"
+                    .into(),
+            );
+        }
+        self.agent.last_pull.told.is_unmarked = is_unmarked;
+    }
+
+    fn warn_of_pull(&mut self, text: String) {
         self.effects.push(Effect::Tell(Notice::warn(text)));
     }
 }
 
-/// The ids among them that are known, by block: an entry is listed, whatever else it is.
-pub(super) fn unread(spoilt: Vec<Spoilt>) -> (BTreeSet<ExecutionId>, BTreeSet<SessionId>) {
-    let (mut executions, mut sessions) = (BTreeSet::new(), BTreeSet::new());
-    for Spoilt { block, id, .. } in spoilt {
-        match (block, id) {
-            (Block::Executions, Some(id)) => drop(executions.insert(ExecutionId(id))),
-            (Block::Sessions, Some(id)) => drop(sessions.insert(SessionId(id))),
-            (Block::Executions | Block::Sessions, None) => {}
+fn described(Spoilt { block, index, id, fault }: &Spoilt) -> String {
+    let block = block.as_str();
+    match index {
+        Some(index) => {
+            let named = id.as_ref().map(|id| format!(" ({id:?})")).unwrap_or_default();
+            format!(
+                "entry {index}{named} of the pulled {block} cannot be read and is passed over: {fault}"
+            )
         }
+        None => format!("the pulled {block} cannot be read, what is known of it is kept: {fault}"),
     }
-    (executions, sessions)
+}
+
+/// Which one it is, by its id where it has one: its place moves when others come and go.
+fn mark(Spoilt { block, index, id, fault }: &Spoilt) -> [u8; 16] {
+    let place = if id.is_some() { None } else { *index };
+    let text = format!("{block:?} {place:?} {id:?} {fault}");
+    let digest: [u8; 32] = Sha256::digest(text).into();
+    core::array::from_fn(|at| digest[at])
 }
