@@ -3,7 +3,7 @@
 use meshward_core::{
     agent::{
         Act, Acted, Caller, Change, Door, Effect, EventSettings, Failure, Heard, Input, Listen,
-        Lost, Peer, SenseSettings, StagedFile, Stream, readiness::Readiness,
+        Lost, Peer, SenseSettings, StagedFile, Stream, pull::FLOOR, readiness::Readiness,
     },
     backoff::Jitter,
     ids::CallId,
@@ -57,6 +57,7 @@ impl Node {
         let (mut node, effects) = Self::armed();
         let (call, _) = sent_to(&effects, "/state");
         node.bench.answer(call, responded(200, r#"{"peers":[]}"#));
+        node.bench.pass(FLOOR);
         let effects = node.heard(answered(&stream_head()));
         let (call, _) = sent_to(&effects, "/state");
         node.bench.answer(call, responded(200, r#"{"peers":[]}"#));
@@ -199,6 +200,7 @@ fn an_opened_stream_pulls_once_more_behind_the_pull_under_way() {
     assert_eq!(sent(&node.heard(answered(&stream_head()))), [], "one at a time");
     let effects = node.bench.answer(call, responded(200, r#"{"peers":[]}"#));
     assert_eq!(sent(&effects), []);
+    node.bench.pass(FLOOR);
     let (call, _) = sent_to(&node.bench.give(Input::Ticked), "/state");
     node.bench.answer(call, responded(200, r#"{"peers":[]}"#));
     assert_eq!(sent(&node.bench.give(Input::Ticked)), []);
@@ -241,6 +243,7 @@ fn the_mode_is_metadata_that_no_pull_erases_overrides_or_brings_to_the_disk() {
     }
     assert!(node.text("/v1/state").contains(r#""metadata":{"a":"b","delivery_mode":"pull_only"}"#));
     assert!(node.text("/v1/status").contains(r#""delivery_mode":"pull_only""#));
+    node.bench.pass(FLOOR);
     let opened = node.heard(answered(&stream_head()));
     assert!(node.text("/v1/state").contains(r#""delivery_mode":"streaming""#));
     assert!(node.text("/v1/status").contains(r#""delivery_mode":"streaming""#));

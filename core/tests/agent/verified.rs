@@ -4,7 +4,7 @@ use ed25519_dalek::SigningKey;
 use meshward_core::{
     agent::{
         Act, Acted, Bytes, Change, Content, Effect, EventSettings, Folder, FoundContent, FoundFile,
-        Heard, Input, Level, Listen, SenseSettings, StagedFile, StateFile,
+        Heard, Input, Level, Listen, SenseSettings, StagedFile, StateFile, pull::FLOOR,
     },
     backoff::Jitter,
     ids::CallId,
@@ -109,6 +109,8 @@ impl Streaming {
     /// The next frame of the stream, whose `event:` line says what it likes.
     fn frame(&mut self, line: &str, data: &[u8]) {
         self.sequence += 1;
+        // A pull may follow at once.
+        self.bench.pass(FLOOR);
         let frame = Frame::event(self.sequence, line, data);
         self.hear(Heard::Bytes(Bytes(frame.0.to_vec())));
     }

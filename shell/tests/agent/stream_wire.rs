@@ -72,13 +72,10 @@ impl Line {
     }
 
     async fn heard(&mut self) -> Heard {
-        match timeout(PATIENCE, self.facts.recv()).await.unwrap().unwrap() {
-            Input::Acted(Acted::Heard { stream, heard, .. }) => {
-                assert_eq!(stream, NAME);
-                heard
-            }
-            other => panic!("{other:?}"),
-        }
+        let fact = timeout(PATIENCE, self.facts.recv()).await.unwrap().unwrap();
+        let Input::Acted(Acted::Heard { stream, heard, .. }) = fact else { panic!("{fact:?}") };
+        assert_eq!(stream, NAME);
+        heard
     }
 }
 

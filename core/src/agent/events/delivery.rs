@@ -52,7 +52,7 @@ pub enum Trouble {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delivery {
     way: Way,
-    /// Since when no stream is open that should be.
+    /// Since when no stream is open.
     lacking: Option<Mono>,
     is_refused: bool,
     /// The operator was told of a failure, and not yet that it is over.
@@ -111,9 +111,7 @@ impl Delivery {
 
     /// No stream is open.
     pub(super) fn lacks(&mut self, now: Mono) {
-        if !self.is_descoped() {
-            self.lacking.get_or_insert(now);
-        }
+        self.lacking.get_or_insert(now);
     }
 
     /// Tells whether that is news.
