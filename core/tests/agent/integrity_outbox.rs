@@ -401,7 +401,8 @@ proptest! {
         let began = desk.now.mono;
         let mut asked = u64::from(!posted(&desk.give(Input::Armed)).is_empty());
         for is_refusal in answers {
-            desk.answer(if is_refusal { refused() } else { failed() });
+            let effects = desk.answer(if is_refusal { refused() } else { failed() });
+            prop_assert!(posted(&effects).is_empty(), "nothing is sent again at once");
             if desk.integrity.waiting() == 0 {
                 break;
             }

@@ -480,10 +480,11 @@ proptest! {
         let mut asked = usize::from(put(&desk.give(Input::Armed)).is_some());
         for answer in answers {
             let trouble = Trouble { reason: "no".into(), retry_after: None };
-            desk.answer(match answer {
+            let effects = desk.answer(match answer {
                 0 => Declared::Failed(trouble),
                 at => Declared::Unfit { at: at - 1, trouble },
             });
+            prop_assert!(put(&effects).is_none(), "nothing is sent again at once");
             if desk.left().is_some() {
                 asked += usize::from(put(&desk.wake().1).is_some());
             }
