@@ -3,7 +3,8 @@
 //! | State | Trigger | Next |
 //! |---|---|---|
 //! | dormant | armed | flying |
-//! | flying | triggered | flying, and wanted once more behind it |
+//! | flying | triggered at the moment of its beginning | flying; it holds what is wanted |
+//! | flying | triggered later | flying, and wanted once more behind it |
 //! | flying | a good answer | waiting for the interval since its beginning; wanted once more: for [`FLOOR`] since then |
 //! | flying | a failure | waiting for the interval; wanted once more, or itself triggered: for the backoff |
 //! | waiting | triggered | flying, as soon as floor and backoff allow it |
@@ -120,6 +121,10 @@ impl Pull {
                 self.wait(now, Phase::Waiting { due, triggered: true, ready })
             }
             (phase @ Phase::Waiting { .. }, Input::Ticked) => self.wait(now, phase),
+            // What is being asked for at this moment holds whatever triggers it.
+            (Phase::Flying { begun, stale, .. }, Input::Triggered) if begun == now.mono => {
+                Step::to(Self { phase: Phase::Flying { begun, triggered: true, stale }, ..self })
+            }
             (Phase::Flying { begun, triggered, .. }, Input::Triggered) => {
                 Step::to(Self { phase: Phase::Flying { begun, triggered, stale: true }, ..self })
             }

@@ -109,10 +109,10 @@ fn a_trigger_fetches_at_once_and_the_interval_begins_anew() {
 fn triggers_during_a_flight_make_one_more_pull_behind_it() {
     for (answer, left) in [(got(), Duration::ZERO), (failed(), seconds(1))] {
         let mut well = Well::armed();
+        well.pass(seconds(1));
         for _ in 0..3 {
             assert_eq!(well.give(Input::Triggered), []);
         }
-        well.pass(seconds(1));
         well.answer(answer);
         assert_eq!(well.left(), Some(left));
         well.pass(left);
@@ -135,14 +135,26 @@ fn two_pulls_never_begin_within_the_floor_and_triggers_inside_it_are_put_off_tog
     assert_eq!(well.give(Input::Ticked), [], "not yet");
     well.pass(Duration::from_millis(1));
     assert_eq!(well.give(Input::Ticked), [Effect::Fetch]);
-    well.give(Input::Triggered);
     well.pass(Duration::from_millis(1));
+    well.give(Input::Triggered);
     well.answer(got());
     assert_eq!(well.left(), Some(FLOOR - Duration::from_millis(1)), "behind a flight too");
     well.give(Input::Quieted);
     assert_eq!(well.give(Input::Armed), [], "and when it is armed again");
     well.pass(FLOOR);
     assert_eq!(well.give(Input::Ticked), [Effect::Fetch]);
+}
+
+#[test]
+fn a_trigger_at_the_moment_a_pull_begins_is_answered_by_it_and_kept_where_that_fails() {
+    let mut well = Well::armed();
+    assert_eq!(well.give(Input::Triggered), []);
+    well.answer(got());
+    assert_eq!(well.left(), Some(INTERVAL));
+    let mut well = Well::armed();
+    well.give(Input::Triggered);
+    well.answer(failed());
+    assert_eq!(well.left(), Some(seconds(1)));
 }
 
 #[test]
