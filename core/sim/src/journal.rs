@@ -21,6 +21,19 @@ pub enum Entry {
     Died {
         node: usize,
     },
+    /// A process that stood still goes on.
+    Resumed {
+        node: usize,
+    },
+    /// A stream of events ended at its client.
+    HungUp {
+        node: usize,
+        broken: bool,
+    },
+    /// The control plane signed an event of this kind.
+    Signed {
+        kind: String,
+    },
     Exited {
         node: usize,
         reason: String,
@@ -152,6 +165,9 @@ impl Entry {
             Self::Happened(_)
             | Self::Started { .. }
             | Self::Died { .. }
+            | Self::Resumed { .. }
+            | Self::HungUp { .. }
+            | Self::Signed { .. }
             | Self::Exited { .. }
             | Self::Wrote { .. }
             | Self::Refused { .. }

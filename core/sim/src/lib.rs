@@ -15,10 +15,15 @@ pub mod node;
 pub mod rng;
 pub mod route;
 pub mod script;
+pub mod signing;
+pub mod streams;
 pub mod world;
 
+mod bus;
+mod carry;
 mod draw;
 mod hands;
+mod happen;
 mod operator;
 mod perform;
 mod programs;
