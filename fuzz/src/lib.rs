@@ -18,6 +18,7 @@ mod manifest;
 mod plane;
 mod request;
 mod route;
+mod sse;
 mod streams;
 mod tree;
 mod upload;
@@ -34,6 +35,7 @@ pub use local::decode_local;
 pub use local_http::{local_http, local_statuses};
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
 pub use plane::{plane_http, plane_statuses};
+pub use sse::sse;
 pub use upload::upload_url;
 pub use watch::decode_watch;
 
@@ -45,7 +47,7 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 25] = [
+pub const TARGETS: [Target; 26] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -69,6 +71,7 @@ pub const TARGETS: [Target; 25] = [
     Target { name: "json_differential", run: json_differential },
     Target { name: "local_http", run: local_http },
     Target { name: "plane_http", run: plane_http },
+    Target { name: "sse", run: sse },
     Target { name: "timestamp", run: timestamp },
     Target { name: "upload_url", run: upload_url },
 ];

@@ -1,5 +1,5 @@
-//! What the agent orders that takes its time: runs, uploads, looks at the hooks, the tunnel device and sessions. Begun
-//! here, answered through the inbox.
+//! What the agent orders that takes its time: runs, uploads, looks at the hooks, the tunnel device, sessions and streams of
+//! events. Begun here, answered through the inbox.
 
 use std::{
     collections::BTreeMap,
@@ -20,6 +20,7 @@ use crate::{
     client::Client,
     hooks::{self, HooksDir, Watch},
     session::Sessions,
+    stream::Streams,
     tunnel::{NoTunnel, Tunnel},
 };
 
@@ -39,6 +40,7 @@ pub(crate) struct Hands {
     /// The watch that the last look has made.
     watch: Arc<Mutex<Option<Watch>>>,
     sessions: Sessions,
+    streams: Streams,
 }
 
 impl Hands {
@@ -50,7 +52,8 @@ impl Hands {
         let (own, watch) = (Arc::new(own), Arc::default());
         let (tunnel, runs) = (Arc::new(NoTunnel), BTreeMap::new());
         let sessions = Sessions::new(facts.clone());
-        Self { facts, client, tunnel, own, runs, hooks, watch, sessions }
+        let streams = Streams::new(facts.clone(), client.clone());
+        Self { facts, client, tunnel, own, runs, hooks, watch, sessions, streams }
     }
 
     pub(crate) fn begin(&mut self, act: Act) {
@@ -61,7 +64,8 @@ impl Hands {
             Act::Install { key } => self.install(key),
             Act::Scan => self.scan(),
             Act::Session(session, order) => self.sessions.begin(session, order),
-            Act::Listen(..) | Act::Discover(_) | Act::Measure => {}
+            Act::Listen(stream, order) => self.streams.begin(stream, order),
+            Act::Discover(_) | Act::Measure => {}
         }
     }
 

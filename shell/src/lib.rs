@@ -14,6 +14,7 @@ pub mod log;
 pub mod run;
 pub mod session;
 pub mod store;
+pub mod stream;
 pub mod tokens;
 pub mod tunnel;
 

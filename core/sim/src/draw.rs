@@ -46,7 +46,7 @@ impl Script {
             stall: rate(200),
             split: rate(1000),
         };
-        let count = 4 + rng.below(16);
+        let count = 6 + rng.below(26);
         let mut events: Vec<_> = (0..count)
             .map(|name| {
                 let event = drawn(&mut rng, name as u32, (calm, nodes));

@@ -39,7 +39,8 @@ impl World {
             let step = agent.step(&self.settings, now, input);
             self.nodes[at].agent = Some(step.state);
             if let Some(genuine) = heard {
-                self.summary.reactions += self.checks.reacts(genuine, &step.effects);
+                self.summary.reactions +=
+                    self.checks.reacts((at, genuine), &step.effects, &self.keyring);
             }
             for effect in step.effects {
                 if self.crashes(at, Place::Effect) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshward_core::{
-    agent::{ActionSettings, Purpose, SenseSettings, SessionSettings, Settings},
+    agent::{ActionSettings, EventSettings, Purpose, SenseSettings, SessionSettings, Settings},
     plane,
     wire::{grammar::Checksum, upload_url::Origin},
 };
@@ -21,6 +21,9 @@ pub(crate) const ACTION: &str = "probe";
 pub(crate) const HOST: &str = "plane.example";
 
 pub(crate) const RECONCILE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How long until a stream that was refused is asked for again.
+pub(crate) const REPROBE_INTERVAL: Duration = Duration::from_secs(600);
 
 /// The agent's.
 pub(crate) fn agent() -> Settings {
@@ -51,7 +54,13 @@ pub(crate) fn agent() -> Settings {
             default_timeout: Duration::from_secs(1800),
             listen_address: None,
         },
-        senses: SenseSettings::default(),
+        senses: SenseSettings {
+            events: Some(EventSettings {
+                idle_timeout: Duration::from_secs(90),
+                reprobe_interval: REPROBE_INTERVAL,
+            }),
+            ..SenseSettings::default()
+        },
     }
 }
 

@@ -117,10 +117,13 @@ impl World {
     /// An agent orders something of a stream.
     pub(crate) fn hearken(&mut self, at: usize, stream: CallId, order: Listen) {
         match order {
-            Listen::Open { request, timeout } => self.ask_stream(at, stream, (&request, timeout)),
+            Listen::Open { request, timeout, .. } => {
+                self.ask_stream(at, stream, (&request, timeout))
+            }
             Listen::Close => {
                 let caller = Caller { node: at, life: self.nodes[at].life, call: stream };
                 self.nodes[at].streams.remove(&stream);
+                self.checks.hung_up(at, self.node_now(at).mono);
                 self.hang_up(caller);
             }
         }

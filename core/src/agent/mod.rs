@@ -44,13 +44,13 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 pub use facts::{
-    Act, Acted, ActionSettings, Answer, Bytes, Caller, Captured, Carried, Cause, Change, Content,
-    Discovered, Discovery, Door, Effect, Ending, EventSettings, Exit, Failure, FileKind, Finding,
-    Folder, Forward, FoundContent, FoundFile, FoundHook, FoundProgram, FoundSidecar, Gathered,
-    Heard, Held, Input, IntegritySettings, Listen, Lost, Measured, Memory, NatSettings, Order,
-    OrderKind, Peer, Program, Purpose, Run, RunId, Scan, SenseSettings, SessionFact, SessionOrder,
-    SessionSettings, Settings, Sight, StagedFile, StateFile, Stored, Stream, TcpSettings,
-    TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
+    Act, Acted, ActionSettings, Answer, Bytes, CHUNK_MAX, Caller, Captured, Carried, Cause, Change,
+    Content, Discovered, Discovery, Door, Effect, Ending, EventSettings, Exit, Failure, FileKind,
+    Finding, Folder, Forward, FoundContent, FoundFile, FoundHook, FoundProgram, FoundSidecar,
+    Gathered, Heard, Held, Input, IntegritySettings, Listen, Lost, Measured, Memory, NatSettings,
+    Order, OrderKind, Peer, Program, Purpose, Run, RunId, Scan, SenseSettings, SessionFact,
+    SessionOrder, SessionSettings, Settings, Sight, StagedFile, StateFile, Stored, Stream,
+    TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
 };
 pub use notice::{Level, Notice};
 
@@ -132,7 +132,8 @@ impl Agent {
 
     /// Whether the process is useful, with the first reason why it is not.
     pub const fn readiness(&self) -> Readiness {
-        Readiness::of(self.identity.is_some(), self.standing, self.broken)
+        let events = self.senses.events.trouble();
+        Readiness::of(self.identity.is_some(), self.standing, events, self.broken)
     }
 
     /// What of the desired state co-located programs are served.

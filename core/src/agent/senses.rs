@@ -17,6 +17,7 @@ impl Senses {
     pub(super) fn wakeup(&self) -> Option<Mono> {
         let machines = [
             self.events.wakeup(),
+            self.signing.wakeup(),
             self.nat.wakeup(),
             self.manifest.wakeup(),
             self.integrity.wakeup(),

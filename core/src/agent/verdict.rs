@@ -5,6 +5,7 @@
 
 pub mod secret;
 pub mod session;
+pub mod stream;
 
 use alloc::{format, string::String};
 use core::time::Duration;

@@ -10,7 +10,11 @@ use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 
-use super::{json::Raw, timestamp::Timestamp};
+use super::{
+    grammar::Name,
+    json::Raw,
+    timestamp::{Spelled, Timestamp},
+};
 
 /// An event as it is signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -188,17 +192,52 @@ struct Members {
     kind: String,
     scope: String,
     key_id: String,
-    issued_at: Option<Timestamp>,
+    issued_at: Option<Spelled>,
     payload: Option<Raw>,
     signature: String,
 }
 
+impl Members {
+    fn with(self, issued_at: Timestamp) -> Envelope {
+        let Self { id, kind, scope, key_id, payload, signature, .. } = self;
+        Envelope { event: Event { id, kind, scope, key_id, issued_at, payload }, signature }
+    }
+}
+
 impl From<Members> for Envelope {
     fn from(members: Members) -> Self {
-        let Members { id, kind, scope, key_id, issued_at, payload, signature } = members;
-        let issued_at = issued_at.unwrap_or(Timestamp::ZERO);
-        Self { event: Event { id, kind, scope, key_id, issued_at, payload }, signature }
+        let issued_at = members.issued_at.as_ref().map_or(Timestamp::ZERO, |spelled| spelled.at);
+        members.with(issued_at)
     }
+}
+
+/// An envelope as its verifier reads it, who has to know how its time is spelled.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "Members")]
+pub struct Received {
+    pub envelope: Envelope,
+    /// Whether its time is spelled as it is signed; one that is missing is.
+    pub is_canonical: bool,
+}
+
+impl From<Members> for Received {
+    fn from(members: Members) -> Self {
+        let is_canonical = members.issued_at.as_ref().is_none_or(Spelled::is_canonical);
+        Self { envelope: members.into(), is_canonical }
+    }
+}
+
+/// The payload of `signing_key_rotated`; what is missing is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SigningKeyRotation {
+    pub key_id: Name,
+    /// Base64 of an Ed25519 key.
+    pub public_key: String,
+    #[serde(skip_serializing_if = "Name::is_empty")]
+    pub previous_key_id: Name,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transition_expires: Option<Timestamp>,
 }
 
 impl Serialize for Envelope {

@@ -183,14 +183,14 @@ pub fn encode_metadata(metadata: &BTreeMap<String, String>) -> Vec<u8> {
 }
 
 /// Tells content from what a power failure leaves of it.
-fn present(bytes: &[u8]) -> Result<(), Damage> {
+pub(super) fn present(bytes: &[u8]) -> Result<(), Damage> {
     if bytes.is_empty() {
         return Err(Damage::Empty);
     }
     if bytes.iter().all(|byte| *byte == 0) { Err(Damage::Zeroed) } else { Ok(()) }
 }
 
-fn line<T: Serialize>(value: &T) -> Vec<u8> {
+pub(super) fn line<T: Serialize>(value: &T) -> Vec<u8> {
     let mut bytes = json::encode(value);
     bytes.push(b'\n');
     bytes

@@ -20,6 +20,9 @@ use crate::secret::Secret;
 /// The content type of a data entry that came with the pull.
 pub const PULLED_CONTENT_TYPE: &str = "text/plain; charset=utf-8";
 
+/// The key of the metadata that the agent tells itself: how the desired state reaches this node.
+pub const DELIVERY_MODE: &str = "delivery_mode";
+
 /// `GET /v1/state`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateSummary {

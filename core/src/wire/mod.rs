@@ -37,6 +37,7 @@ pub mod retry_after;
 pub mod rotation;
 pub mod secret;
 pub mod session;
+pub mod signing_keys;
 pub mod snapshot;
 pub mod sse;
 pub mod text;

@@ -226,6 +226,11 @@ impl Spelled {
     pub fn parse(text: &str) -> Result<Self, NotATimestamp> {
         Ok(Self { at: Timestamp::parse(text)?, text: text.to_string() })
     }
+
+    /// Whether the text is the one in which this instant is written here.
+    pub fn is_canonical(&self) -> bool {
+        self.text == self.at.to_string()
+    }
 }
 
 impl From<Timestamp> for Spelled {

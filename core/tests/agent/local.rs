@@ -2,6 +2,7 @@
 
 use meshward_core::{
     agent::{
+        events::Trouble,
         hooks::Hooks,
         local::{
             Ask, Miss, REPORT_BODY_MAX, RUN_BODY_MAX, Read, Shelf, health, look_up, missed, route,
@@ -59,6 +60,7 @@ fn read(method: Method, path: &str) -> Response {
     let view = view();
     let shelf = Shelf {
         view: &view,
+        delivery_mode: None,
         network: &network(),
         secrets: &Secrets::default(),
         hooks: &Hooks::default(),
@@ -134,6 +136,7 @@ fn nothing_pulled_is_no_peer_and_an_empty_policy() {
     let nothing = Network::default();
     let shelf = Shelf {
         view: &View::default(),
+        delivery_mode: None,
         network: &nothing,
         reports: &Reports::default(),
         secrets: &Secrets::default(),
@@ -267,15 +270,27 @@ fn only_the_write_of_a_report_that_can_be_and_an_order_have_a_body() {
     }
 }
 
+/// Of a node that is admitted.
+fn of(registered: bool, events: Option<Trouble>, broken: bool) -> Readiness {
+    Readiness::of(registered, Standing::Admitted, events, broken)
+}
+
 #[test]
 fn health_is_ok_while_the_process_lives_and_ready_tells_the_first_unmet_condition() {
     let refused = Standing::Refused { since: start().mono, in_a_row: 1 };
+    let events_refused = Some(Trouble::Refused);
     let rows = [
-        (Readiness::of(false, Standing::Admitted, true), 503, "not ready: registration pending\n"),
-        (Readiness::of(false, refused, false), 503, "not ready: registration pending\n"),
-        (Readiness::of(true, refused, true), 503, "not ready: identity refused\n"),
-        (Readiness::of(true, Standing::Admitted, true), 503, "not ready: subsystem stopped\n"),
-        (Readiness::of(true, Standing::Admitted, false), 200, "ok\n"),
+        (of(false, None, true), 503, "not ready: registration pending\n"),
+        (
+            Readiness::of(false, refused, events_refused, false),
+            503,
+            "not ready: registration pending\n",
+        ),
+        (Readiness::of(true, refused, events_refused, true), 503, "not ready: identity refused\n"),
+        (of(true, events_refused, true), 503, "not ready: event delivery refused\n"),
+        (of(true, Some(Trouble::Degraded), true), 503, "not ready: event delivery degraded\n"),
+        (of(true, None, true), 503, "not ready: subsystem stopped\n"),
+        (of(true, None, false), 200, "ok\n"),
     ];
     for (readiness, status, body) in rows {
         for method in READS {
@@ -293,34 +308,42 @@ fn readiness_is_told_in_json_where_that_is_asked_for() {
     let refused = Standing::Refused { since: start().mono, in_a_row: 1 };
     let registration = r#"{"part":"registration","ready":"#;
     let identity = r#"{"part":"identity","ready":"#;
+    let events = r#"{"part":"events","ready":"#;
     let subsystems = r#"{"part":"subsystems","ready":"#;
     let rows = [
         (
-            Readiness::of(true, Standing::Admitted, true),
+            of(true, None, true),
             503,
             format!(
-                r#"{{"ready":false,"reason":"not ready: subsystem stopped","parts":[{registration}true}},{identity}true}},{subsystems}false}}]}}"#
+                r#"{{"ready":false,"reason":"not ready: subsystem stopped","parts":[{registration}true}},{identity}true}},{events}true}},{subsystems}false}}]}}"#
             ),
         ),
         (
-            Readiness::of(false, Standing::Admitted, false),
+            of(true, Some(Trouble::Degraded), true),
+            503,
+            format!(
+                r#"{{"ready":false,"reason":"not ready: event delivery degraded","parts":[{registration}true}},{identity}true}},{events}false}}]}}"#
+            ),
+        ),
+        (
+            of(false, None, false),
             503,
             format!(
                 r#"{{"ready":false,"reason":"not ready: registration pending","parts":[{registration}false}}]}}"#
             ),
         ),
         (
-            Readiness::of(true, refused, false),
+            Readiness::of(true, refused, None, false),
             503,
             format!(
                 r#"{{"ready":false,"reason":"not ready: identity refused","parts":[{registration}true}},{identity}false}}]}}"#
             ),
         ),
         (
-            Readiness::of(true, Standing::Admitted, false),
+            of(true, None, false),
             200,
             format!(
-                r#"{{"ready":true,"reason":"ok","parts":[{registration}true}},{identity}true}},{subsystems}true}}]}}"#
+                r#"{{"ready":true,"reason":"ok","parts":[{registration}true}},{identity}true}},{events}true}},{subsystems}true}}]}}"#
             ),
         ),
     ];

@@ -37,6 +37,10 @@ mod rotation;
 mod secrets;
 mod sessions;
 mod sessions_rows;
+#[path = "../support/signed.rs"]
+mod signed;
+mod signing;
+mod signing_keys;
 mod standing;
 #[path = "../support/mod.rs"]
 mod support;

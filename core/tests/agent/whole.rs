@@ -208,6 +208,9 @@ impl Shell {
                 let fact = SessionFact::Closed(Carried { bytes_in: 1, bytes_out: 2 });
                 self.find(Input::Acted(Acted::Session(session, fact)));
             }
+            Effect::Act(Act::Listen(..) | Act::Discover(_) | Act::Measure) => {
+                panic!("this agent senses nothing")
+            }
             Effect::Reply { .. } | Effect::Stream(_) => panic!("nobody asked"),
             Effect::Tell(_) => {}
             Effect::Exit(exit) => self.exits.push(exit),

@@ -27,6 +27,7 @@ mod quote;
 mod retry_after;
 mod secret;
 mod sse;
+mod sse_parser;
 #[path = "../support/mod.rs"]
 #[expect(dead_code, reason = "the machines' own properties are not needed here")]
 mod support;

@@ -4,6 +4,7 @@
 
 mod bare;
 mod convert;
+mod listen;
 mod tls;
 mod upload;
 

@@ -22,6 +22,7 @@ use tokio::{
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
     sync::watch,
     task::JoinSet,
+    time::Instant,
 };
 use tracing::{debug, warn};
 
@@ -56,6 +57,9 @@ pub(super) struct Limits {
 
 /// How long accepting rests when the system is out of descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// How often at most that is told.
+const ACCEPT_TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// The smallest buffer that the HTTP library takes, in bytes.
 const BUFFER_MIN: usize = 8192;
@@ -108,6 +112,7 @@ pub(super) async fn listener(
     let limits = hall.limits;
     let crowd = Crowd::new(limits.connections_max);
     let mut connections = JoinSet::new();
+    let mut told_at: Option<Instant> = None;
     loop {
         let accepted = tokio::select! {
             accepted = listener.next() => accepted,
@@ -117,7 +122,10 @@ pub(super) async fn listener(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                warn!(%error, door = ?limits.door, "a local connection cannot be accepted");
+                if told_at.is_none_or(|at| at.elapsed() >= ACCEPT_TOLD_EVERY) {
+                    told_at = Some(Instant::now());
+                    warn!(%error, door = ?limits.door, "a local connection cannot be accepted; trying on");
+                }
                 tokio::time::sleep(ACCEPT_REST).await;
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use meshward_core::agent::Cause;
@@ -83,13 +83,7 @@ async fn an_agent_that_is_killed_leaves_nothing_of_its_runs() {
     for group in ["never", "if-possible"] {
         let (mark, folder) = (mark(), tempfile::tempdir().unwrap());
         let part = format!("{mark}:{group}:{}", folder.path().join("begun").display());
-        let mut agent = Command::new(std::env::current_exe().unwrap())
-            .args([this, "--exact", "--nocapture"])
-            .env(PLAY_THE_AGENT, part)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut agent = play(this, &part);
         let has_begun = || folder.path().join("begun").exists() && bearers(&mark).len() > 4;
         until(has_begun, || format!("only {:?} began", bearers(&mark))).await;
         let pid = Pid::from_raw(i32::try_from(agent.id()).unwrap()).unwrap();
@@ -97,6 +91,47 @@ async fn an_agent_that_is_killed_leaves_nothing_of_its_runs() {
         agent.wait().unwrap();
         nothing_left(&mark).await;
     }
+}
+
+#[tokio::test]
+async fn a_program_does_not_outlive_its_agent_and_both_its_supervisors() {
+    let this = "supervisors::a_program_does_not_outlive_its_agent_and_both_its_supervisors";
+    let program = format!("{ABOVE}; echo $watch $guard > \"$BEGUN\"; exec $hang");
+    if let Some(part) = std::env::var_os(PLAY_THE_AGENT) {
+        play_the_agent(part, &program).await;
+        return;
+    }
+    let (mark, folder) = (mark(), tempfile::tempdir().unwrap());
+    let begun = folder.path().join("begun");
+    let mut agent = play(this, &format!("{mark}:never:{}", begun.display()));
+    let above = || std::fs::read_to_string(&begun).unwrap_or_default();
+    until(|| above().ends_with('\n'), || format!("only {:?} began", bearers(&mark))).await;
+    let above = above();
+    let above = above.split_whitespace().map(|pid| pid.parse::<i32>().unwrap());
+    let all: Vec<_> = above
+        .chain([i32::try_from(agent.id()).unwrap()])
+        .map(|pid| Pid::from_raw(pid).unwrap())
+        .collect();
+    assert_eq!(all.len(), 3);
+    // None of them comes to end what the others leave.
+    for signal in [Signal::STOP, Signal::KILL] {
+        for pid in &all {
+            kill_process(*pid, signal).unwrap();
+        }
+    }
+    agent.wait().unwrap();
+    nothing_left(&mark).await;
+}
+
+/// This program again, in the part of an agent.
+fn play(test: &str, part: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env(PLAY_THE_AGENT, part)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 async fn play_the_agent(part: OsString, program: &str) {

@@ -83,6 +83,11 @@ impl Checks {
         self.streams.streamed(caller, heard, now);
     }
 
+    /// A client breaks its stream off; `now` is its own.
+    pub fn hung_up(&mut self, at: usize, now: Mono) {
+        self.pace.hung_up(at, now);
+    }
+
     /// What an agent is told before it moves; of bytes of a stream, how many events that count end in them.
     pub fn hears(
         &mut self,
@@ -97,12 +102,21 @@ impl Checks {
         let Input::Acted(Acted::Heard { stream, heard: Heard::Bytes(bytes), .. }) = input else {
             return None;
         };
-        Some(self.authority.hears((at, *stream), (node, &bytes.0), now, ring))
+        let genuine = self.authority.hears((at, *stream), (node, &bytes.0), now, ring);
+        if genuine > 0 {
+            self.pace.proven(at);
+        }
+        Some(genuine)
     }
 
     /// What bytes of a stream led to; whether that was anything.
-    pub fn reacts(&mut self, genuine: usize, effects: &[Effect]) -> u64 {
-        self.authority.reacts(genuine, effects, &mut self.found)
+    pub fn reacts(
+        &mut self,
+        (at, genuine): (usize, usize),
+        effects: &[Effect],
+        ring: &Keyring,
+    ) -> u64 {
+        self.authority.reacts((at, genuine), effects, ring, &mut self.found)
     }
 
     /// A process that stood still goes on.

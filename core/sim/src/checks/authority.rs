@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use meshward_core::{
-    agent::Effect,
+    agent::{Change, Content, Effect},
     ids::CallId,
     time::Now,
-    wire::{kept, timestamp::Timestamp},
+    wire::{kept, signing_keys::KeySet, timestamp::Timestamp},
 };
 
 use super::witness::Found;
@@ -36,6 +36,9 @@ struct Held {
     original: bool,
     /// The others, each with when it ends.
     keys: BTreeMap<KeyNo, Option<Timestamp>>,
+    /// The number of the last block, and whether one was missed since the last pull.
+    last: Option<u64>,
+    gap: bool,
 }
 
 impl Authority {
@@ -82,6 +85,7 @@ impl Authority {
             let registered = node.disk.signing_public_key.as_deref();
             let registered = registered.and_then(|text| ring.number(text));
             let signed = data(&block).and_then(|data| ring.signed(data));
+            held.counts(number(&block));
             genuine +=
                 usize::from(signed.is_some_and(|signed| held.takes(signed, registered, now)));
         }
@@ -90,9 +94,30 @@ impl Authority {
     }
 
     /// What a step did on bytes of a stream; whether that was anything.
-    pub(super) fn reacts(&self, genuine: usize, effects: &[Effect], found: &mut Found) -> u64 {
-        let acts = effects.iter().any(|effect| {
-            matches!(effect, Effect::Send { .. } | Effect::Keep { .. } | Effect::Store(_))
+    ///
+    /// A missed number leads to a pull whoever tells of it: it only asks for what is there.
+    pub(super) fn reacts(
+        &mut self,
+        (at, genuine): (usize, usize),
+        effects: &[Effect],
+        ring: &Keyring,
+        found: &mut Found,
+    ) -> u64 {
+        let held = &mut self.nodes[at];
+        let acts = effects.iter().any(|effect| match effect {
+            Effect::Send { request, .. } => {
+                Said::read(request) != Said::Pull || !std::mem::take(&mut held.gap)
+            }
+            Effect::Keep { file, change: Change::Write(Content(bytes)) } => {
+                file.name != kept::SIGNING_KEYS || held.turns_to(bytes, ring)
+            }
+            Effect::Keep { .. } | Effect::Store(_) => true,
+            Effect::Act(_)
+            | Effect::Exit(_)
+            | Effect::Gather
+            | Effect::Reply { .. }
+            | Effect::Stream(_)
+            | Effect::Tell(_) => false,
         });
         found.unless(
             genuine > 0 || !acts,
@@ -103,6 +128,20 @@ impl Authority {
 }
 
 impl Held {
+    /// Whether a file of the keys has another current key than is known to be.
+    fn turns_to(&self, file: &[u8], ring: &Keyring) -> bool {
+        let newest = self.keys.iter().find(|(_, until)| until.is_none());
+        let current = KeySet::decode(file).map(|keys| keys.current.public_key.to_string());
+        let current = current.ok().and_then(|text| ring.number(&text));
+        newest.is_some_and(|(key, _)| Some(*key) != current)
+    }
+
+    fn counts(&mut self, number: Option<u64>) {
+        let Some(number) = number else { return };
+        self.gap |= self.last.is_some_and(|last| last.checked_add(1) != Some(number));
+        self.last = Some(number);
+    }
+
     /// Whether an event counts; one that rotates the keys does so here too.
     fn takes(&mut self, signed: &Signed, registered: Option<KeyNo>, now: Now) -> bool {
         let original = self.original || self.keys.is_empty();
@@ -122,6 +161,12 @@ impl Held {
         }
         true
     }
+}
+
+/// The number of a block.
+fn number(block: &[u8]) -> Option<u64> {
+    let id = block.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"id: "))?;
+    std::str::from_utf8(id).ok()?.parse().ok()
 }
 
 /// The data of a block, where it has one line of it.

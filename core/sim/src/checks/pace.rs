@@ -12,7 +12,7 @@ use meshward_core::{agent::Heard, time::Mono};
 use super::witness::{Found, Sending};
 use crate::{
     route::{Route, Said, Sense},
-    settings::RECONCILE_INTERVAL,
+    settings::{RECONCILE_INTERVAL, REPROBE_INTERVAL},
 };
 
 /// So many requests of one kind without a cause in between are a circle ...
@@ -25,8 +25,10 @@ const WAKINGS_MAX: usize = 40;
 const RESUMING: Duration = Duration::from_secs(1);
 /// The longest wait before a stream is asked for again.
 const STREAM_WAIT_MAX: Duration = Duration::from_secs(60);
-/// What a wait may be shorter by, as it is drawn.
-const JITTERED: u32 = 2;
+/// How long nothing is open until the state is pulled each minute beside.
+const DEGRADED_AFTER: Duration = Duration::from_secs(300);
+/// Up so long a stream makes up for the failures before it.
+const PROVEN_AFTER: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace {
@@ -54,7 +56,12 @@ struct Gait {
 struct Stream {
     /// When the last one ended, and the least wait behind that.
     ended: Option<(Mono, Duration)>,
+    /// Failures and ends since one was good for something.
     failures: u32,
+    opened: Option<Mono>,
+    /// Since when none is open, and when a pull last made up for that.
+    lacking: Option<Mono>,
+    polled: Option<Mono>,
 }
 
 impl Pace {
@@ -121,14 +128,23 @@ impl Pace {
         let gait = &mut self.nodes[at];
         match heard {
             Heard::Answered(response) if response.is_success() => {
-                gait.stream.failures = 0;
+                (gait.stream.opened, gait.stream.lacking) = (Some(now), None);
                 gait.causes_pull();
             }
             Heard::Answered(response) => gait.stream.refused(now, response.status),
             Heard::Bytes(_) => gait.causes_pull(),
-            Heard::Ended(None) => gait.stream.ended = Some((now, Duration::from_secs(1))),
-            Heard::Ended(Some(_)) => gait.stream.failed(now),
+            Heard::Ended(lost) => gait.stream.failed(now, lost.is_none()),
         }
+    }
+
+    /// An agent breaks its stream off, for whatever reason.
+    pub(super) fn hung_up(&mut self, at: usize, now: Mono) {
+        self.nodes[at].stream.lacking.get_or_insert(now);
+    }
+
+    /// A stream was good for something.
+    pub(super) fn proven(&mut self, at: usize) {
+        self.nodes[at].stream.failures = 0;
     }
 
     pub(super) fn ticked(&mut self, at: usize, now: Mono, found: &mut Found) {
@@ -195,32 +211,54 @@ impl Gait {
 
     fn pulls(&mut self, now: Mono, found: &mut Found) {
         let due = self.pulled.is_none_or(|last| now.since(last) >= RECONCILE_INTERVAL);
-        found.unless(due || self.triggered, "a pull has a cause or its time");
+        let caused = due || self.triggered || self.stream.polls(now);
+        found.unless(caused, "a pull has a cause or its time");
         (self.pulled, self.triggered) = (Some(now), false);
     }
 }
 
 impl Stream {
     fn asks(&mut self, now: Mono, found: &mut Found) {
-        let early = self.ended.is_some_and(|(at, wait)| now.since(at) < wait / JITTERED);
+        let early = self.ended.is_some_and(|(at, wait)| now.since(at) < wait);
         found.unless(!early, "a stream is asked for again within its backoff");
         self.ended = None;
     }
 
-    fn failed(&mut self, now: Mono) {
+    /// A wait is a quarter shorter at most, and none is behind an end that came in order.
+    fn failed(&mut self, now: Mono, in_order: bool) {
+        if self.opened.take().is_some_and(|at| now.since(at) >= PROVEN_AFTER) {
+            self.failures = 0;
+        }
+        let wait = Duration::from_secs(1 << self.failures.min(6)).min(STREAM_WAIT_MAX);
         self.failures += 1;
-        let doublings = self.failures.saturating_sub(1).min(6);
-        let wait = Duration::from_secs(1 << doublings).min(STREAM_WAIT_MAX);
+        self.waits(now, if in_order { wait } else { wait * 3 / 4 });
+    }
+
+    /// The network answers 429 with seven seconds; a tenth of a probe's interval is drawn.
+    fn refused(&mut self, now: Mono, status: u16) {
+        match status {
+            429 => {
+                self.failures += 1;
+                self.waits(now, Duration::from_secs(7));
+            }
+            401 | 403 | 404 | 501 => self.waits(now, REPROBE_INTERVAL * 9 / 10),
+            _ => self.failed(now, false),
+        }
+    }
+
+    fn waits(&mut self, now: Mono, wait: Duration) {
+        self.lacking.get_or_insert(now);
         self.ended = Some((now, wait));
     }
 
-    /// The network answers 429 with seven seconds.
-    fn refused(&mut self, now: Mono, status: u16) {
-        match status {
-            429 => self.ended = Some((now, Duration::from_secs(7) * JITTERED)),
-            401 | 403 | 404 | 501 => self.ended = Some((now, STREAM_WAIT_MAX)),
-            _ => self.failed(now),
+    /// Whether the state may be pulled for want of a stream.
+    fn polls(&mut self, now: Mono) -> bool {
+        let lacks = self.lacking.is_some_and(|since| now.since(since) >= DEGRADED_AFTER);
+        let due = self.polled.is_none_or(|last| now.since(last) >= RECONCILE_INTERVAL);
+        if lacks && due {
+            self.polled = Some(now);
         }
+        lacks && due
     }
 }
 

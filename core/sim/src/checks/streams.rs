@@ -28,7 +28,6 @@ pub(super) struct Streams {
     changes: u32,
     changed: Mono,
     nodes: Vec<Ear>,
-    any: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -83,7 +82,6 @@ impl Streams {
             // What an identity that makes room has heard is nothing to the next one.
             Said::Pull | Said::Register { .. } => ear.opened = None,
             Said::Sense(Sense::Events { cursor }) => {
-                self.any = true;
                 found.unless(sending.node.streams.is_empty(), "there is one stream at a time");
                 ear.asks(cursor.as_deref(), found);
             }
@@ -135,9 +133,6 @@ impl Streams {
     }
 
     pub(super) fn rested(&self, rest: &Rest<'_>, found: &mut Found) {
-        if !self.any {
-            return;
-        }
         for (at, node) in rest.nodes.iter().enumerate() {
             let of_it = rest.lines.iter().filter(|line| line.caller.node == at);
             let (open, fresh) = of_it.fold((0, 0), |(open, fresh), line| {

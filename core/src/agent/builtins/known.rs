@@ -58,7 +58,10 @@ pub fn prepare(known: &Known<'_>, run: Run) -> Prepared {
             Prepared::Reconnect(printed(told, run.max_output_bytes))
         }
         RECONNECT => Prepared::Ended(failed(match known.readiness {
-            Readiness::Ready | Readiness::SubsystemStopped => "the agent stops",
+            Readiness::Ready
+            | Readiness::EventsRefused
+            | Readiness::EventsDegraded
+            | Readiness::SubsystemStopped => "the agent stops",
             told @ (Readiness::RegistrationPending | Readiness::IdentityRefused) => told.as_str(),
         })),
         SYSTEM_INFO => {

@@ -1,4 +1,31 @@
 //! The stream of events: one connection at a time, followed from where the last one ended.
+//!
+//! | Phase | Input | Next | Also |
+//! |---|---|---|---|
+//! | any | armed | connecting | what is open is closed; cursor, pace and delivery begin afresh |
+//! | any | quieted | off | what is open is closed |
+//! | off | any other | off | |
+//! | connecting | the head of a stream | streaming | delivery `streaming`, one reconcile |
+//! | connecting | another answer, or none | waiting | closed where a body would follow; see `turn.rs` |
+//! | streaming | bytes | streaming | each frame is judged and moves the cursor; a gap is a reconcile |
+//! | streaming | its end | waiting | |
+//! | streaming | ticked behind so long a silence | waiting | closed |
+//! | streaming | an event of it is verified, or it is up a minute | streaming | failures are forgotten |
+//! | waiting | ticked when due | connecting | |
+//! | any | a fact of another stream than the one that is asked for or open | unchanged | |
+//!
+//! A stream has a name of its own, which was never that of another. The cursor lives in memory: behind a restart the
+//! first pull tells everything.
+//!
+//! Specification: "GET /v1/nodes/{id}/events" and "Events"; `decisions.md` section 5 (SSE refusals) and section 8
+//! (Stream).
+
+mod cursor;
+mod delivery;
+mod flow;
+mod pace;
+mod phase;
+mod turn;
 
 use alloc::{string::String, vec::Vec};
 
@@ -11,33 +38,26 @@ use crate::{
     ids::CallId,
     step::Step,
     time::{Mono, Now},
-    wire::http::Request,
 };
+use cursor::{Cursor, Gaps};
+pub use cursor::{GAP_INTERVAL, headers};
+use delivery::Delivery;
+pub use delivery::{DEGRADED_AFTER, Mode, POLL_INTERVAL, Trouble};
+use flow::Flow;
+pub use flow::PROVEN_AFTER;
+use pace::Pace;
+pub use pace::{BASE, CAP};
+use phase::Phase;
+use turn::Turn;
 
 /// The stream, and how the desired state reaches this node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Events {
-    mode: Mode,
-}
-
-/// How the desired state reaches this node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    Streaming,
-    /// The control plane has no stream of events.
-    #[default]
-    PullOnly,
-    DegradedPolling,
-}
-
-impl Mode {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Streaming => "streaming",
-            Self::PullOnly => "pull_only",
-            Self::DegradedPolling => "degraded_polling",
-        }
-    }
+    phase: Phase,
+    delivery: Delivery,
+    pace: Pace,
+    cursor: Cursor,
+    gaps: Gaps,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,41 +77,51 @@ pub enum Input {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Open a stream, from behind this event.
+    /// Open a stream under this name, from behind this event.
     Open {
+        stream: CallId,
         cursor: Option<String>,
     },
     Close(CallId),
     /// The data of an event, to be verified.
     Judge(Vec<u8>),
     Reconcile,
+    /// A pull, unless one is under way.
+    Poll,
     Tell(Notice),
 }
 
 impl Events {
-    /// Moves on one input.
-    pub fn step(self, settings: &EventSettings, now: Now, input: Input) -> Step<Self, Effect> {
-        let _ = (settings, now);
-        match input {
-            Input::Armed
-            | Input::Heard { .. }
-            | Input::Verified
-            | Input::Quieted
-            | Input::Ticked => Step::to(self),
-        }
+    /// Moves on one input; a stream that is opened gets the name `fresh`.
+    pub fn step(
+        self,
+        settings: &EventSettings,
+        fresh: CallId,
+        now: Now,
+        input: Input,
+    ) -> Step<Self, Effect> {
+        let mut turn = Turn::new(self, settings, fresh, now);
+        turn.take(input);
+        turn.done()
     }
 
     pub const fn mode(&self) -> Mode {
-        self.mode
+        self.delivery.mode()
+    }
+
+    /// Why events do not come, where a node is of less use without them.
+    pub const fn trouble(&self) -> Option<Trouble> {
+        self.delivery.trouble()
     }
 
     /// When the next [`Input::Ticked`] is wanted, if at all.
-    pub const fn wakeup(&self) -> Option<Mono> {
-        None
+    pub fn wakeup(&self) -> Option<Mono> {
+        let phase = match &self.phase {
+            Phase::Off => return None,
+            Phase::Connecting { .. } => None,
+            Phase::Streaming { flow, .. } => Some(flow.wakeup()),
+            Phase::Waiting { due } => Some(*due),
+        };
+        [phase, self.delivery.wakeup(), self.gaps.wakeup()].into_iter().flatten().min()
     }
-}
-
-/// What a stream is asked for with.
-pub fn headers(request: Request, _cursor: Option<&str>) -> Request {
-    request
 }

@@ -28,7 +28,7 @@ pub use hooks::{FileKind, FoundHook, FoundProgram, FoundSidecar, Held, Scan, Sig
 pub use kept::{Change, Content, Folder, FoundContent, FoundFile, StateFile};
 pub use orders::{Memory, Order, OrderKind, StagedFile, Stored};
 pub use runs::{Captured, Cause, Ending, Program, Run, RunId};
-pub use senses::{Discovered, Discovery, Heard, Listen, Measured};
+pub use senses::{CHUNK_MAX, Discovered, Discovery, Heard, Listen, Measured};
 pub use sessions::{Carried, Forward, SessionFact, SessionOrder};
 pub use settings::{
     ActionSettings, EventSettings, IntegritySettings, NatSettings, Purpose, SenseSettings,

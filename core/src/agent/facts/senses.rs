@@ -12,17 +12,21 @@ use crate::wire::{
 /// An order about a stream of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// Ask for it; the head of the answer comes within the timeout. Answered by [`Heard`], until it has ended.
-    Open { request: Request, timeout: Duration },
+    /// Ask for it; the head of the answer comes within the timeout, and of the body of one that is no success as much as
+    /// comes within it, but no more than `answer_max` bytes. Answered by [`Heard`], until it has ended.
+    Open { request: Request, timeout: Duration, answer_max: usize },
     /// Break it off; nothing more is told of it.
     Close,
 }
 
+/// How many bytes of a stream are taken in one step.
+pub const CHUNK_MAX: usize = 16 << 10;
+
 /// What a stream tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Its head. What a success holds follows as [`Heard::Bytes`]; the body of any other answer is here, and nothing
-    /// follows.
+    /// Its head. What a success holds follows as [`Heard::Bytes`], at most [`CHUNK_MAX`] of them at a time; the body of
+    /// any other answer is here, and nothing follows.
     Answered(Response),
     Bytes(Bytes),
     /// Nothing more comes: it was closed in order, or this went wrong.

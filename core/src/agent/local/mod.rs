@@ -13,7 +13,7 @@ mod report;
 mod route;
 pub mod secret;
 
-use alloc::{string::String, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ use super::{
 use crate::wire::{
     http::Response,
     json::{self, Raw},
-    local::{LocalError, Metadatum, StateSummary, Status},
+    local::{DELIVERY_MODE, LocalError, Metadatum, StateSummary, Status},
 };
 pub use actions::{ran, read_order};
 pub use health::health;
@@ -36,6 +36,8 @@ pub use route::{Ask, Miss, REPORT_BODY_MAX, RUN_BODY_MAX, Read, route};
 #[derive(Clone, Debug)]
 pub struct Shelf<'a> {
     pub view: &'a View,
+    /// How the desired state reaches this node: metadata that no pull brings.
+    pub delivery_mode: Option<&'static str>,
     pub network: &'a Network,
     pub secrets: &'a Secrets,
     /// The names of the built-in actions.
@@ -71,9 +73,9 @@ pub fn look_up(shelf: &Shelf<'_>, read: Read) -> Response {
         Read::Secrets => secret::hidden(found(&shelf.secrets.summary())),
         Read::Data => found(&shelf.view.data_keys().collect::<Vec<_>>()),
         Read::DataEntry(key) => shelf.view.data.get(&key).map_or_else(missing, found),
-        Read::Metadata => found(&shelf.view.metadata),
-        Read::Metadatum(key) => match shelf.view.metadata.get(&key) {
-            Some(value) => found(&Metadatum { key, value: value.clone() }),
+        Read::Metadata => found(&metadata(shelf)),
+        Read::Metadatum(key) => match metadata(shelf).remove(&key) {
+            Some(value) => found(&Metadatum { key, value }),
             None => missing(),
         },
         Read::Report(key) => report::look_up_report(shelf.reports, &key),
@@ -81,10 +83,19 @@ pub fn look_up(shelf: &Shelf<'_>, read: Read) -> Response {
         Read::State => {
             let (secret_keys, report_keys) =
                 (shelf.secrets.summary(), shelf.reports.summaries().collect());
-            found(&StateSummary { secret_keys, report_keys, ..shelf.view.summary() })
+            let metadata = metadata(shelf);
+            found(&StateSummary { metadata, secret_keys, report_keys, ..shelf.view.summary() })
         }
         Read::Status => found(&shelf.status),
     }
+}
+
+/// That of the last good pull, and what the agent tells itself, which counts where both have a key.
+fn metadata(shelf: &Shelf<'_>) -> BTreeMap<String, String> {
+    let mut metadata = shelf.view.metadata.clone();
+    let own = shelf.delivery_mode.map(|mode| (DELIVERY_MODE.into(), mode.into()));
+    metadata.extend(own);
+    metadata
 }
 
 /// The policy as it came, or an object without members where there is none.

@@ -5,7 +5,7 @@ use alloc::{boxed::Box, format, string::String};
 use super::Turn;
 use crate::{
     agent::{
-        Notice, device, events, execution,
+        Notice, device, execution,
         facts::{Acted, Answer, Effect, OrderKind, Stored},
         heartbeat, hooks, integrity,
         life::Question,
@@ -131,9 +131,7 @@ impl Turn<'_> {
             Acted::Session(session, fact) => {
                 self.sessions(sessions::Input::Told { session, fact });
             }
-            Acted::Heard { stream, heard, jitter } => {
-                self.events(events::Input::Heard { stream, heard, jitter });
-            }
+            Acted::Heard { stream, heard, jitter } => self.heard(stream, heard, jitter),
             Acted::Discovered { .. } | Acted::Measured(_) => {}
         }
     }

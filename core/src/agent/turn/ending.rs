@@ -16,7 +16,8 @@ impl Turn<'_> {
                     || self.agent.registration.is_undecided()
                     || self.agent.rotation.is_committing()
                     || self.agent.reports.writing() > 0
-                    || !self.agent.archive.is_idle();
+                    || !self.agent.archive.is_idle()
+                    || self.agent.senses.signing.is_changing();
                 !undecided || until <= self.now.mono
             }
             Life::Working | Life::Over => false,

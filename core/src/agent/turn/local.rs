@@ -43,6 +43,7 @@ impl Turn<'_> {
     fn looked_up(&self, read: Read) -> Response {
         let shelf = local::Shelf {
             view: &self.agent.view,
+            delivery_mode: self.delivery_mode(),
             network: &self.agent.network,
             secrets: &self.agent.secrets,
             reports: &self.agent.reports,
@@ -52,6 +53,12 @@ impl Turn<'_> {
             status: self.agent.status(self.now),
         };
         local::look_up(&shelf, read)
+    }
+
+    /// Where no stream is asked for, there is nothing to tell.
+    pub(super) fn delivery_mode(&self) -> Option<&'static str> {
+        let events = self.settings.senses.events.as_ref();
+        events.map(|_| self.agent.senses.events.mode().as_str())
     }
 
     /// Whoever asks there finds nobody any more; what else runs goes on.

@@ -17,6 +17,7 @@ mod secret_reads;
 mod senses;
 mod sessions;
 mod spoilt;
+mod verified;
 mod watchers;
 
 use alloc::{boxed::Box, vec::Vec};

@@ -1,13 +1,15 @@
 //! The senses of a node, where all of them are told the same.
 
+use alloc::boxed::Box;
+
 use super::Turn;
 use crate::agent::{events, integrity, manifest, nat, signing};
 
 impl Turn<'_> {
     pub(super) fn arm_senses(&mut self) {
         if let Some(identity) = &self.agent.identity {
-            let file = identity.file.clone();
-            self.signing(signing::Input::Armed(file));
+            let identity = Box::new(identity.clone());
+            self.signing(signing::Input::Armed(identity));
         }
         self.events(events::Input::Armed);
         self.nat(nat::Input::Armed);
@@ -23,6 +25,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn tick_senses(&mut self) {
+        self.signing(signing::Input::Ticked);
         self.events(events::Input::Ticked);
         self.nat(nat::Input::Ticked);
         self.manifest(manifest::Input::Ticked);

@@ -12,7 +12,10 @@ use crate::{
         watch,
     },
     ids::CallId,
-    wire::change::{Change, ChangeKind},
+    wire::{
+        change::{Change, ChangeKind},
+        local::DELIVERY_MODE,
+    },
 };
 
 impl Turn<'_> {
@@ -35,8 +38,15 @@ impl Turn<'_> {
     pub(super) fn tell_changes(&mut self, before: Option<(View, Network)>) {
         let Some((view, network)) = before else { return };
         let now = (&self.agent.view, &self.agent.network);
+        let is_own = |change: &Change| {
+            change.kind == ChangeKind::Metadata && change.key.as_deref() == Some(DELIVERY_MODE)
+        };
+        let hides = self.delivery_mode().is_some();
         for change in watch::changes(now, (&view, &network)) {
-            self.changed(change);
+            // What is pulled under a key of the agent's own is not served.
+            if !hides || !is_own(&change) {
+                self.changed(change);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{
     Malformed,
@@ -96,7 +96,7 @@ impl fmt::Debug for Checksum {
 }
 
 /// The Ed25519 key under which the control plane signs events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SigningKey([u8; 32]);
 
 impl SigningKey {
@@ -107,6 +107,18 @@ impl SigningKey {
 
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+}
+
+impl fmt::Display for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&base64_text(&self.0))
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -145,5 +157,17 @@ impl Serialize for PublicKey {
 impl Serialize for Checksum {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl Serialize for SigningKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'t> Deserialize<'t> for SigningKey {
+    fn deserialize<D: Deserializer<'t>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
     }
 }

@@ -1,11 +1,16 @@
 //! Server-sent events as bytes.
 //!
-//! A frame is encoded once, when its event gets its sequence number, and shared by the log and all streams.
+//! A frame is encoded once, when its event gets its sequence number, and shared by the log and all streams; the other
+//! end takes a stream apart as its bytes come.
 //!
 //! Specification: "Events" (Frame; rule 3).
 
+mod parser;
+
 use alloc::{string::ToString, sync::Arc, vec::Vec};
 use core::fmt;
+
+pub use parser::{FRAME_MAX, HELD_MAX, ID_MAX, Item, KIND_MAX, Parser, RETRY_MAX, RETRY_MIN};
 
 /// What says that a stream is alive: a comment, which no client takes for an event.
 pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";

@@ -1,0 +1,97 @@
+//! How long it takes until a stream is asked for again.
+//!
+//! | After | Wait |
+//! |---|---|
+//! | a failure | the base, doubled with each failure in a row up to a minute, a quarter either way |
+//! | a clean end | as much, but up to a quarter later, never earlier: a second at least |
+//! | 429 | what it asks, the base at least, up to a quarter later and an hour at most; else as after a failure |
+//! | a refusal, and where there is no stream | the interval of a probe, a tenth either way |
+//!
+//! The base is a second, or what the stream asked for by `retry`. Failures and ends are forgotten only when a stream was
+//! good for something, so that one which is opened and closed again and again is asked for ever more seldom.
+
+use core::time::Duration;
+
+use crate::{
+    backoff::{Backoff, Jitter},
+    wire::{
+        retry_after::WAIT_MAX,
+        sse::{RETRY_MAX, RETRY_MIN},
+    },
+};
+
+/// The first wait.
+pub const BASE: Duration = Duration::from_secs(1);
+/// The longest wait, before the jitter.
+pub const CAP: Duration = Duration::from_secs(60);
+
+/// So many ends in a row are no chance any more.
+const SLOW_AFTER: u32 = 4;
+
+const FACTOR: u32 = 2;
+const JITTER_PERCENT: u32 = 25;
+const PROBE_JITTER_PERCENT: u32 = 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pace {
+    base: Duration,
+    /// Failures and ends since a stream was good for something.
+    failures: u32,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { base: BASE, failures: 0 }
+    }
+}
+
+impl Pace {
+    /// A stream was good for something.
+    pub(super) const fn proven(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Streams are opened and end again and again.
+    pub(super) const fn is_slow(&self) -> bool {
+        self.failures >= SLOW_AFTER
+    }
+
+    /// The stream asks for this base.
+    pub(super) fn asked(&mut self, base: Duration) {
+        self.base = base.clamp(RETRY_MIN, RETRY_MAX);
+    }
+
+    pub(super) fn failed(&mut self, jitter: Jitter) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        self.grown(JITTER_PERCENT).wait(self.failures, jitter)
+    }
+
+    pub(super) fn ended(&mut self, jitter: Jitter) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        later(self.grown(0).wait(self.failures, jitter), jitter)
+    }
+
+    pub(super) fn throttled(&mut self, asked: Option<Duration>, jitter: Jitter) -> Duration {
+        let Some(asked) = asked else { return self.failed(jitter) };
+        self.failures = self.failures.saturating_add(1);
+        later(asked.max(self.base), jitter).min(WAIT_MAX)
+    }
+
+    const fn grown(self, jitter_percent: u32) -> Backoff {
+        Backoff { base: self.base, factor: FACTOR, cap: CAP, jitter_percent }
+    }
+}
+
+/// The wait until the next probe.
+pub(super) fn probe(interval: Duration, jitter: Jitter) -> Duration {
+    let steady =
+        Backoff { base: interval, factor: 1, cap: interval, jitter_percent: PROBE_JITTER_PERCENT };
+    steady.wait(1, jitter)
+}
+
+/// Up to a quarter more.
+fn later(wait: Duration, jitter: Jitter) -> Duration {
+    let span = wait / 8;
+    let middle = Backoff { base: span, factor: 1, cap: span, jitter_percent: 100 }.wait(1, jitter);
+    wait.saturating_add(middle)
+}

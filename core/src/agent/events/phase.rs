@@ -1,0 +1,31 @@
+//! How far the one stream is.
+
+use super::flow::Flow;
+use crate::{ids::CallId, time::Mono};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    #[default]
+    Off,
+    /// It is asked for; its head has not come.
+    Connecting {
+        stream: CallId,
+    },
+    Streaming {
+        stream: CallId,
+        flow: Flow,
+    },
+    Waiting {
+        due: Mono,
+    },
+}
+
+impl Phase {
+    /// The stream that is asked for or open.
+    pub(super) const fn stream(&self) -> Option<CallId> {
+        match self {
+            Self::Connecting { stream } | Self::Streaming { stream, .. } => Some(*stream),
+            Self::Off | Self::Waiting { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What the stream of events brings is verified and leads to something.
+
+use core::mem;
+
+use super::Turn;
+use crate::{
+    agent::{
+        events,
+        facts::{Effect, Folder, StateFile},
+        pull, rotation, signing,
+    },
+    wire::kept,
+};
+
+impl Turn<'_> {
+    /// The data of a frame of the stream.
+    pub(super) fn judge(&mut self, data: &[u8]) {
+        let judged = self.agent.senses.signing.judge(self.now.wall, data);
+        let is_verified = judged.is_ok();
+        self.signing(signing::Input::Judged(judged));
+        if is_verified {
+            self.events(events::Input::Verified);
+        }
+    }
+
+    pub(super) fn signing(&mut self, input: signing::Input) {
+        let step = mem::take(&mut self.agent.senses.signing).step(self.now, input);
+        self.agent.senses.signing = step.state;
+        for effect in step.effects {
+            match effect {
+                signing::Effect::Keep(change) => {
+                    let file = StateFile { folder: Folder::Root, name: kept::SIGNING_KEYS.into() };
+                    self.effects.push(Effect::Keep { file, change });
+                }
+                signing::Effect::Reconcile => self.pull(pull::Input::Triggered),
+                signing::Effect::RotateKeys => {
+                    self.rotation(rotation::Input::Signalled(rotation::Source::Event));
+                }
+                signing::Effect::Tell(notice) => self.effects.push(Effect::Tell(notice)),
+            }
+        }
+    }
+}
