@@ -10,6 +10,7 @@ use std::{
 
 use meshward_core::{
     agent::{Acted, Bytes, Failure, Heard, Input, Listen},
+    backoff::Jitter,
     ids::CallId,
     plane::{KEEP_ALIVE, stream::BUFFER_LEN},
     time::Mono,
@@ -358,7 +359,7 @@ impl World {
         }
         let now = self.node_now(node).mono;
         self.checks.streamed(caller, &heard, now);
-        let jitter = self.jitter();
+        let jitter = Jitter::drawn(self.stirs.next() as u16);
         let acted = Acted::Heard { stream: caller.call, heard, jitter };
         self.feed(node, Input::Acted(acted));
     }

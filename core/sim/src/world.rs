@@ -39,6 +39,8 @@ pub struct World {
     pub(crate) faults: Faults,
     /// For keys, jitter and how long runs take.
     pub(crate) rng: Rng,
+    /// For the jitter of what streams tell.
+    pub(crate) stirs: Rng,
     /// For what becomes of calls.
     pub(crate) fates: Rng,
     pub clock: Clock,
@@ -112,6 +114,7 @@ impl World {
         Self {
             faults: script.faults,
             rng: Rng::new(script.seed ^ 0x5eed),
+            stirs: Rng::new(script.seed ^ 0x571e),
             fates: Rng::new(script.seed ^ 0xfa7e),
             clock: Clock::default(),
             settings: settings::agent(),

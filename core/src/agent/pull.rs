@@ -66,6 +66,8 @@ impl Pull {
                 self.fetch(now)
             }
             (Phase::Waiting { due }, Input::Ticked) if due <= now.mono => self.fetch(now),
+            // What is being asked for at this moment holds whatever triggers it.
+            (Phase::Flying { begun }, Input::Triggered) if begun == now.mono => Step::to(self),
             (Phase::Flying { begun }, Input::Triggered) => {
                 Step::to(Self { phase: Phase::FlyingStale { begun }, ..self })
             }
