@@ -7,6 +7,7 @@
 pub mod checks;
 pub mod clock;
 pub mod codec;
+pub mod crowd;
 pub mod disk;
 pub mod journal;
 pub mod listeners;

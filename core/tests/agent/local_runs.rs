@@ -264,6 +264,7 @@ fn a_reconnect_pulls_at_once_and_a_node_without_an_identity_has_nothing_to_pull(
     assert!(answered(&effects)[0].2.contains(r#"\"status\": \"reconnected\""#));
     // One that is under way is followed by another.
     let (pull, _) = sent_to(&effects, "/state");
+    bench.pass(seconds(1));
     order(&mut bench, 2, action(RECONNECT));
     bench.answer(pull, responded(200, r#"{"peers":[]}"#));
     sent_to(&bench.give(Input::Ticked), "/state");

@@ -98,6 +98,7 @@ fn a_trigger_fetches_at_once_and_the_interval_begins_anew() {
 fn triggers_during_a_flight_make_one_more_pull_behind_it() {
     for answer in [got(), failed()] {
         let mut well = Well::armed();
+        well.pass(Duration::from_nanos(1));
         for _ in 0..3 {
             assert_eq!(well.give(Input::Triggered), []);
         }
@@ -108,6 +109,15 @@ fn triggers_during_a_flight_make_one_more_pull_behind_it() {
         well.answer(got());
         assert_eq!(well.left(), Some(INTERVAL));
     }
+}
+
+#[test]
+fn what_triggers_a_pull_at_the_moment_it_begins_makes_no_second_one() {
+    let mut well = Well::armed();
+    assert_eq!(well.give(Input::Triggered), []);
+    well.pass(seconds(1));
+    well.answer(got());
+    assert_eq!(well.left(), Some(INTERVAL - seconds(1)));
 }
 
 #[test]

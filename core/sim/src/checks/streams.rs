@@ -18,9 +18,9 @@ use crate::{
 const RECOVERY: Duration = Duration::from_secs(900);
 /// What a request and its answer take.
 const PASSAGE: Duration = Duration::from_secs(1);
-/// How long behind the head of a stream a pull begins: the timeout of one that is under way, and some seconds by which
-/// nodes are kept apart.
-const RECONCILED_MAX: Duration = Duration::from_secs(45);
+/// How long behind the head of a stream a pull begins: a minute over which nodes are kept apart, and the timeout of one
+/// that is under way.
+const RECONCILED_MAX: Duration = Duration::from_secs(91);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Streams {
