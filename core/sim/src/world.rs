@@ -29,7 +29,7 @@ const DOWN: Duration = Duration::from_secs(20);
 const AFTERMATH: u64 = 3600;
 /// What happens in it, so that it is seen how fast it reaches the nodes.
 const AFTERWARDS: [(u64, Bus); 4] =
-    [(0, Bus::Restore), (1200, Bus::Change), (1800, Bus::Hush), (2400, Bus::Change)];
+    [(0, Bus::Restore), (1215, Bus::Change), (1815, Bus::Hush), (2415, Bus::Change)];
 /// More steps than any run takes: a world that does not come to rest is at fault.
 const STEPS_MAX: u64 = 400_000;
 

@@ -79,6 +79,9 @@ impl Checks {
 
     /// What comes of a stream reaches its client; `now` is its own.
     pub fn streamed(&mut self, caller: Caller, heard: &Heard, now: Mono) {
+        if matches!(heard, Heard::Answered(response) if response.is_success()) {
+            self.authority.opened(caller.node);
+        }
         self.pace.streamed(caller.node, heard, now);
         self.streams.streamed(caller, heard, now);
     }

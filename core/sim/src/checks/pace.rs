@@ -27,6 +27,8 @@ const RESUMING: Duration = Duration::from_secs(1);
 const STREAM_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How long nothing is open until the state is pulled each minute beside.
 const DEGRADED_AFTER: Duration = Duration::from_secs(300);
+/// How long nodes are kept apart that have lost the control plane together.
+const PUT_OFF_MAX: Duration = Duration::from_secs(60);
 /// Up so long a stream makes up for the failures before it.
 const PROVEN_AFTER: Duration = Duration::from_secs(60);
 
@@ -42,6 +44,8 @@ struct Gait {
     /// When the last pull was sent, and whether it has a cause to be sent again.
     pulled: Option<Mono>,
     triggered: bool,
+    /// Until when one more may be sent for the sake of a stream that has opened behind failures.
+    owed: Option<Mono>,
     stream: Stream,
     wakings: VecDeque<Mono>,
     /// When the process went on, in true time, and how often each route was asked since.
@@ -128,6 +132,9 @@ impl Pace {
         let gait = &mut self.nodes[at];
         match heard {
             Heard::Answered(response) if response.is_success() => {
+                if gait.stream.failures > 0 {
+                    gait.owed = Some(now.after(PUT_OFF_MAX));
+                }
                 (gait.stream.opened, gait.stream.lacking) = (Some(now), None);
                 gait.causes_pull();
             }
@@ -191,7 +198,7 @@ impl Gait {
             | Route::Endpoint
             | Route::Manifest
             | Route::Violations => 1,
-            Route::Pull => 1 + self.causes,
+            Route::Pull => 1 + self.causes + u32::from(self.owed.is_some()),
             Route::Register
             | Route::Rotate
             | Route::Ack
@@ -211,7 +218,10 @@ impl Gait {
 
     fn pulls(&mut self, now: Mono, found: &mut Found) {
         let due = self.pulled.is_none_or(|last| now.since(last) >= RECONCILE_INTERVAL);
-        let caused = due || self.triggered || self.stream.polls(now);
+        let caused = due
+            || self.triggered
+            || self.owed.take().is_some_and(|until| now <= until)
+            || self.stream.polls(now);
         found.unless(caused, "a pull has a cause or its time");
         (self.pulled, self.triggered) = (Some(now), false);
     }

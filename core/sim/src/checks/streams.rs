@@ -101,7 +101,10 @@ impl Streams {
             Heard::Answered(response) if response.is_success() => {
                 ear.opened.get_or_insert(now);
             }
-            Heard::Answered(response) => ear.refused = response.status == 400,
+            Heard::Answered(response) => {
+                ear.refused = response.status == 400;
+                ear.cursor.take_if(|_| ear.refused);
+            }
             Heard::Bytes(_) | Heard::Ended(_) => {}
         }
     }
