@@ -10,38 +10,37 @@ impl World {
     pub(crate) fn happen(&mut self, event: Event) {
         self.note(Entry::Happened(event));
         self.summary.events += 1;
-        let possible = match event {
-            Event::AskRotation => done(self.ask_rotation()),
-            Event::Bus(bus) => self.bus(bus),
+        let mut possible = true;
+        match event {
+            Event::AskRotation => self.ask_rotation(),
+            Event::Bus(bus) => possible = self.bus(bus),
             Event::Block { route, status } => {
                 self.blocked.insert(route, status);
-                true
             }
-            Event::Crash { node, spot } => self.nodes[node].crash.replace(spot).is_none(),
-            Event::Damage { node } => self.damage(node),
-            Event::DeleteReport { node, key } => self.report(node, key, None),
-            Event::Dispatch { name, expires, known } => done(self.dispatch(name, expires, known)),
-            Event::OpenSession { name, expires, idle } => {
-                done(self.open_session(name, expires, idle))
+            Event::Crash { node, spot } => {
+                possible = self.nodes[node].crash.replace(spot).is_none();
             }
-            Event::Drift { node, rate } => done(self.drift(node, rate)),
-            Event::EndSession { name } => self.end_session(name),
+            Event::Damage { node } => possible = self.damage(node),
+            Event::DeleteReport { node, key } => possible = self.report(node, key, None),
+            Event::Dispatch { name, expires, known } => self.dispatch(name, expires, known),
+            Event::Drift { node, rate } => self.drift(node, rate),
+            Event::EndSession { name } => possible = self.end_session(name),
             Event::FailWrites { node, count } => {
-                std::mem::replace(&mut self.nodes[node].failing_writes, count) == 0
+                possible = std::mem::replace(&mut self.nodes[node].failing_writes, count) == 0;
             }
-            Event::Pause { node, seconds } => self.put_away(node, seconds, false),
-            Event::PutReport { node, key, value } => self.report(node, key, Some(value)),
-            Event::RestartPlane => done(self.restart_plane()),
-            Event::Revoke { node } => self.revoke(node),
-            Event::PutToken { node, token } => {
-                self.nodes[node].token = token;
-                true
+            Event::OpenSession { name, expires, idle } => self.open_session(name, expires, idle),
+            Event::Pause { node, seconds } => possible = self.put_away(node, seconds, false),
+            Event::PutReport { node, key, value } => {
+                possible = self.report(node, key, Some(value));
             }
-            Event::SetClock { node, ahead } => done(self.set_clock(node, ahead)),
-            Event::Stop { node } => self.stop(node),
-            Event::Suspend { node, seconds } => self.put_away(node, seconds, true),
-            Event::Unblock { route } => self.blocked.remove(&route).is_some(),
-        };
+            Event::PutToken { node, token } => self.nodes[node].token = token,
+            Event::RestartPlane => self.restart_plane(),
+            Event::Revoke { node } => possible = self.revoke(node),
+            Event::SetClock { node, ahead } => self.set_clock(node, ahead),
+            Event::Stop { node } => possible = self.stop(node),
+            Event::Suspend { node, seconds } => possible = self.put_away(node, seconds, true),
+            Event::Unblock { route } => possible = self.blocked.remove(&route).is_some(),
+        }
         self.summary.missed += u64::from(!possible);
     }
 
@@ -106,9 +105,4 @@ impl World {
         }
         possible
     }
-}
-
-/// What is always possible.
-const fn done((): ()) -> bool {
-    true
 }

@@ -34,6 +34,8 @@ pub(super) struct Streams {
 struct Ear {
     /// The last number from behind which a stream was asked for.
     cursor: Option<u64>,
+    /// The next number may be lower.
+    led_back: bool,
     /// What the stream that is open was asked for with.
     asked: Option<String>,
     /// The control plane took that for no cursor.
@@ -51,18 +53,18 @@ impl Streams {
         self.healed = Some(now);
     }
 
-    /// It counts from one again.
+    /// It counts from one again, which a node learns with the next event.
     pub(super) fn forgot(&mut self) {
-        self.nodes.iter_mut().for_each(|ear| ear.cursor = None);
+        self.nodes.iter_mut().for_each(|ear| ear.led_back = true);
     }
 
     pub(super) fn died(&mut self, at: usize) {
         self.nodes[at] = Ear::default();
     }
 
-    /// Bytes that nobody sent lead the cursor astray.
+    /// Bytes that nobody sent may lead the cursor astray.
     pub(super) fn misled(&mut self, at: usize) {
-        self.nodes[at].cursor = None;
+        self.nodes[at].led_back = true;
     }
 
     pub(super) fn resumed(&mut self, at: usize, now: Mono) {
@@ -153,7 +155,9 @@ impl Ear {
         (self.asked, self.refused) = (cursor.map(ToOwned::to_owned), false);
         let number = cursor.and_then(|cursor| cursor.parse().ok());
         if let (Some(last), Some(number)) = (self.cursor, number) {
-            found.unless(number >= last, "a stream is followed forward");
+            let back = number < last;
+            found.unless(!back || self.led_back, "a stream is followed forward");
+            self.led_back &= !back;
         }
         self.cursor = number.or(self.cursor);
     }

@@ -195,7 +195,7 @@ impl<'s> Turn<'s> {
         });
         match self.events.pace.is_away() {
             true => {
-                self.events.owed.get_or_insert(now.after(put_off(jitter)));
+                self.events.owed.get_or_insert_with(|| now.after(put_off(jitter)));
             }
             false => self.effects.push(Effect::Reconcile),
         }
