@@ -6,11 +6,14 @@ use crate::{
     net::{Fate, PLAIN_DELAY, Passage},
     rng::Rng,
     route::Route,
-    script::{Event, FAULTS_FOR, Faults, Script, Spot, Token},
+    script::{Bus, Event, FAULTS_FOR, Faults, Flow, Forgery, Script, Spot, Token},
 };
 
 /// Statuses that something between the two may answer.
 const REFUSALS: [u16; 4] = [429, 500, 501, 503];
+
+/// And those that it may answer to who asks for a stream.
+const STREAM_REFUSALS: [u16; 8] = [400, 401, 403, 404, 429, 500, 501, 503];
 
 /// The orders between whose writes a crash is aimed.
 const ORDERS: [OrderKind; 9] = [
@@ -39,8 +42,11 @@ impl Script {
             delay: rate(120),
             shuffle: rate(1000),
             refuse: rate(150),
+            cut: rate(400),
+            stall: rate(200),
+            split: rate(1000),
         };
-        let count = 4 + rng.below(16);
+        let count = 6 + rng.below(26);
         let mut events: Vec<_> = (0..count)
             .map(|name| {
                 let event = drawn(&mut rng, name as u32, (calm, nodes));
@@ -48,13 +54,13 @@ impl Script {
             })
             .collect();
         events.sort_by_key(|(at, _)| *at);
-        Self { seed, nodes, faults, fates: Vec::new(), events }
+        Self { faults, events, ..Self::quiet(seed).nodes(nodes) }
     }
 }
 
 fn drawn(rng: &mut Rng, name: u32, (calm, nodes): (bool, usize)) -> Event {
     let node = rng.below(nodes as u64) as usize;
-    match rng.below(if calm { 11 } else { 25 }) {
+    match rng.below(if calm { 17 } else { 43 }) {
         0..2 => {
             let expires = 30 + rng.below(2400);
             Event::OpenSession { name, expires, idle: rng.odds(500) }
@@ -66,17 +72,71 @@ fn drawn(rng: &mut Rng, name: u32, (calm, nodes): (bool, usize)) -> Event {
         }
         6..9 => Event::AskRotation,
         9..11 => report(rng, node, name),
-        11..16 => Event::Crash { node, spot: spot(rng) },
-        16 => Event::SetClock { node, ahead: ahead(rng) },
-        17..19 => Event::FailWrites { node, count: 1 + rng.below(3) as u32 },
-        19 => Event::Stop { node },
-        20 if rng.odds(300) => Event::RestartPlane,
-        21 if rng.odds(300) => Event::Damage { node },
-        22 => report(rng, node, name),
-        23 => Event::Revoke { node },
-        24 => Event::PutToken { node, token: TOKENS[rng.below(4) as usize] },
+        11..17 => Event::Bus(bus(rng)),
+        17..22 => Event::Crash { node, spot: spot(rng) },
+        22 => Event::SetClock { node, ahead: ahead(rng) },
+        23..25 => Event::FailWrites { node, count: 1 + rng.below(3) as u32 },
+        25 => Event::Stop { node },
+        26 if rng.odds(300) => Event::RestartPlane,
+        27 if rng.odds(300) => Event::Damage { node },
+        28 => report(rng, node, name),
+        29 => Event::Revoke { node },
+        30 => Event::PutToken { node, token: TOKENS[rng.below(4) as usize] },
+        31..33 => Event::Drift { node, rate: rate(rng) },
+        33 => Event::Suspend { node, seconds: away(rng, 28_800) },
+        34 => Event::Pause { node, seconds: away(rng, 600) },
+        35..43 => Event::Bus(mishap(rng, node)),
         _ => Event::AskRotation,
     }
+}
+
+/// What the operator lets the streams carry.
+fn bus(rng: &mut Rng) -> Bus {
+    match rng.below(10) {
+        0..4 => Bus::Change,
+        4 => Bus::Hush,
+        5 => Bus::RotateKeys,
+        6 | 7 => Bus::RotateSigning { transition: rng.below(3) * (30 + rng.below(600)) },
+        8 => Bus::Babble { count: 1 + rng.below(4) as u32 },
+        _ => Bus::Babble { count: 60 + rng.below(80) as u32 },
+    }
+}
+
+/// What goes wrong with the streams.
+fn mishap(rng: &mut Rng, node: usize) -> Bus {
+    match rng.below(12) {
+        0 => Bus::Cut { node },
+        1..3 => Bus::Stall { node, seconds: 1 + rng.below(120) },
+        3 => Bus::Descope,
+        4 => Bus::Restore,
+        5 => Bus::RotateSigning { transition: rng.below(3) * (30 + rng.below(600)) },
+        _ => Bus::Forge { node, forgery: forgery(rng) },
+    }
+}
+
+fn forgery(rng: &mut Rng) -> Forgery {
+    match rng.below(8) {
+        0 => Forgery::Signature,
+        1 => Forgery::Content,
+        2 => Forgery::Stranger,
+        3 => Forgery::Former,
+        4 => Forgery::Replay { back: rng.below(8) as u32 },
+        5 => Forgery::Rollback,
+        6 => Forgery::Cursor { huge: rng.odds(500) },
+        _ => Forgery::Noise,
+    }
+}
+
+/// Mostly what quartz does, sometimes a hundredth.
+const fn rate(rng: &mut Rng) -> i64 {
+    let most = if rng.odds(300) { 10_000 } else { 200 };
+    rng.below(2 * most + 1) as i64 - most as i64
+}
+
+/// Mostly minutes.
+const fn away(rng: &mut Rng, most: u64) -> u64 {
+    let most = if rng.odds(200) { most } else { 240 };
+    1 + rng.below(most)
 }
 
 /// What may be found where a token may be.
@@ -113,14 +173,29 @@ fn spot(rng: &mut Rng) -> Spot {
 
 impl Faults {
     /// Draws what becomes of one call.
-    pub(crate) fn fate(&self, rng: &mut Rng) -> Fate {
+    pub(crate) fn fate(&self, rng: &mut Rng, route: Route) -> Fate {
         if *self == Self::default() {
             return Fate::PLAIN;
         }
         let request = self.passage(rng, self.lose_request);
         let reply = self.passage(rng, self.lose_reply);
-        let instead = rng.odds(self.refuse).then(|| REFUSALS[rng.below(4) as usize]);
+        let refusals = if route == Route::Events { &STREAM_REFUSALS[..] } else { &REFUSALS[..] };
+        let instead =
+            rng.odds(self.refuse).then(|| refusals[rng.below(refusals.len() as u64) as usize]);
         Fate { request, reply, instead }
+    }
+
+    /// Draws how one stream comes through.
+    pub(crate) fn flow(&self, rng: &mut Rng) -> Flow {
+        if *self == Self::default() {
+            return Flow::PLAIN;
+        }
+        Flow {
+            piece: if rng.odds(self.split) { 1 + rng.below(400) as usize } else { 0 },
+            delay: if rng.odds(self.shuffle) { 1 + rng.below(200) } else { PLAIN_DELAY },
+            cut: rng.odds(self.cut).then(|| rng.below(6_000)),
+            stall: rng.odds(self.stall).then(|| rng.below(6_000)),
+        }
     }
 
     const fn passage(&self, rng: &mut Rng, lose: u64) -> Passage {

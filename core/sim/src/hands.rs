@@ -37,8 +37,9 @@ impl World {
             }
             Act::Scan => return Some(Input::Acted(Acted::Scanned(Box::new(no_hooks())))),
             Act::Session(session, order) => return self.listen(at, session, order),
-            // No agent of this world senses anything.
-            Act::Listen(..) | Act::Discover(_) | Act::Measure => {}
+            Act::Listen(stream, order) => self.hearken(at, stream, order),
+            // No agent of this world looks at itself.
+            Act::Discover(_) | Act::Measure => {}
         }
         None
     }
@@ -71,7 +72,7 @@ impl World {
         }
         self.summary.runs += 1;
         let node = &self.nodes[at];
-        let now = self.clock.ahead(node.ahead);
+        let now = self.node_now(at);
         self.checks.began(&Beginning { at, execution: &execution, run, node, now });
         self.note(Entry::Began { node: at, execution: execution.clone() });
         let takes = Duration::from_secs(match self.rng.below(20) {
@@ -79,11 +80,12 @@ impl World {
             1..4 => 0,
             _ => self.rng.below(90),
         });
+        let until = self.clock.mono().after(takes.min(run.deadline));
         let node = &mut self.nodes[at];
         if takes > run.deadline {
             node.overdue.insert(execution.clone());
         }
-        node.runs.insert(execution, now.mono.after(takes.min(run.deadline)));
+        node.runs.insert(execution, until);
         self.crashes(at, Place::Began);
     }
 

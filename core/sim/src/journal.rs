@@ -21,6 +21,19 @@ pub enum Entry {
     Died {
         node: usize,
     },
+    /// A process that stood still goes on.
+    Resumed {
+        node: usize,
+    },
+    /// A stream of events ended at its client.
+    HungUp {
+        node: usize,
+        broken: bool,
+    },
+    /// The control plane signed an event of this kind.
+    Signed {
+        kind: String,
+    },
     Exited {
         node: usize,
         reason: String,
@@ -89,6 +102,13 @@ impl Journal {
         self.0.iter().map(|(_, entry)| entry)
     }
 
+    /// What took place from one second to another.
+    pub fn within(&self, from: u64, to: u64) -> impl Iterator<Item = &Entry> {
+        let of_it =
+            move |(at, _): &&(Mono, Entry)| (from..to).contains(&at.since_origin().as_secs());
+        self.0.iter().filter(of_it).map(|(_, entry)| entry)
+    }
+
     /// The statuses that the control plane answered on a route, in order.
     pub fn served(&self, of: Route) -> Vec<u16> {
         let mut statuses = Vec::new();
@@ -152,6 +172,9 @@ impl Entry {
             Self::Happened(_)
             | Self::Started { .. }
             | Self::Died { .. }
+            | Self::Resumed { .. }
+            | Self::HungUp { .. }
+            | Self::Signed { .. }
             | Self::Exited { .. }
             | Self::Wrote { .. }
             | Self::Refused { .. }

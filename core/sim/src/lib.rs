@@ -7,6 +7,7 @@
 pub mod checks;
 pub mod clock;
 pub mod codec;
+pub mod crowd;
 pub mod disk;
 pub mod journal;
 pub mod listeners;
@@ -15,10 +16,15 @@ pub mod node;
 pub mod rng;
 pub mod route;
 pub mod script;
+pub mod signing;
+pub mod streams;
 pub mod world;
 
+mod bus;
+mod carry;
 mod draw;
 mod hands;
+mod happen;
 mod operator;
 mod perform;
 mod programs;

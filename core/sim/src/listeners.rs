@@ -52,7 +52,7 @@ impl World {
 
     /// Some addresses are taken, some listeners break, and some users fall asleep.
     fn open(&mut self, at: usize, session: &SessionId, forward: &Forward) -> SessionFact {
-        let now = self.clock.ahead(self.nodes[at].ahead);
+        let now = self.node_now(at);
         let node = &self.nodes[at];
         self.checks.opened(&Opening { at, session, node, now });
         if self.rng.odds(100) {

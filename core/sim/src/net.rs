@@ -1,6 +1,6 @@
 //! The network: a message goes in with its fate and comes out later, twice or never; request and reply apart.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use meshward_core::{ids::CallId, time::Mono};
 
@@ -70,9 +70,62 @@ impl Passage {
 /// What comes out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    Request { caller: Caller, bytes: Vec<u8>, reply: Passage },
-    Reply { caller: Caller, bytes: Vec<u8> },
-    TimedOut { caller: Caller },
+    Request {
+        caller: Caller,
+        bytes: Vec<u8>,
+        reply: Passage,
+    },
+    Reply {
+        caller: Caller,
+        bytes: Vec<u8>,
+    },
+    TimedOut {
+        caller: Caller,
+    },
+    /// A request for a stream; of it only the first passage of each message counts, as it is one connection.
+    Listen {
+        caller: Caller,
+        bytes: Vec<u8>,
+        reply: Passage,
+    },
+    Stream {
+        caller: Caller,
+        part: Part,
+    },
+    /// The control plane learns that the client of a stream is gone.
+    Left {
+        call: CallId,
+    },
+}
+
+/// What comes of a stream at its client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    Head(Vec<u8>),
+    Bytes(Vec<u8>),
+    /// It was closed in order, or it broke.
+    End {
+        broken: bool,
+    },
+    /// There was no head in time.
+    TimedOut,
+}
+
+impl Message {
+    /// The client that it comes out at; none for what comes out at the control plane.
+    pub const fn client(&self) -> Option<Caller> {
+        match self {
+            Self::Reply { caller, .. }
+            | Self::TimedOut { caller }
+            | Self::Stream { caller, .. } => Some(*caller),
+            Self::Request { .. } | Self::Listen { .. } | Self::Left { .. } => None,
+        }
+    }
+
+    /// Whether it is a clock of the client that brings it.
+    pub const fn is_timeout(&self) -> bool {
+        matches!(self, Self::TimedOut { .. } | Self::Stream { part: Part::TimedOut, .. })
+    }
 }
 
 /// One call of one life of one node.
@@ -94,6 +147,14 @@ impl Net {
     pub fn put(&mut self, due: Mono, message: Message) {
         self.sent += 1;
         self.under_way.insert((due, self.sent), message);
+    }
+
+    /// Lets some messages come out later.
+    pub fn put_off(&mut self, by: Duration, which: impl Fn(&Message) -> bool) {
+        let late: Vec<_> = self.under_way.extract_if(.., |_, message| which(message)).collect();
+        let late =
+            late.into_iter().map(|((due, order), message)| ((due.after(by), order), message));
+        self.under_way.extend(late);
     }
 
     /// When the next message comes out.

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use meshward_core::{
     agent::{Agent, OrderKind},
     ids::{CallId, ExecutionId, SessionId},
-    time::Mono,
+    time::{Mono, Now},
 };
 
 use crate::{
+    clock::NodeClock,
     disk::Disk,
     listeners::Listener,
     route::{Route, Said},
@@ -23,8 +24,9 @@ pub struct Node {
     /// When an agent that is down starts again.
     pub start_at: Option<Mono>,
     pub disk: Disk,
-    /// How far the wall clock is ahead of the true one, in seconds.
-    pub ahead: i64,
+    pub clock: NodeClock,
+    /// The process stands still.
+    pub away: Option<Away>,
     /// Calls of this life that are not answered yet.
     pub open: BTreeMap<CallId, Said>,
     /// Those of them that were asked under an identity that has made room; their answers are nobody's.
@@ -37,6 +39,8 @@ pub struct Node {
     /// Runs that go on past their deadline and are ended by it.
     pub overdue: BTreeSet<ExecutionId>,
     pub listeners: BTreeMap<SessionId, Listener>,
+    /// The streams of events that it has asked for, and whether their heads have come.
+    pub streams: BTreeMap<CallId, bool>,
     pub crash: Option<Spot>,
     pub failing_writes: u32,
     pub token: Token,
@@ -44,6 +48,14 @@ pub struct Node {
     pub spending: Token,
     /// The control plane admits this node no more.
     pub revoked: bool,
+}
+
+/// A process that stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Away {
+    pub until: Mono,
+    /// The whole machine does.
+    pub suspended: bool,
 }
 
 /// A place between two things that an agent does.
@@ -103,7 +115,8 @@ impl Node {
             life: self.life,
             start_at: Some(start_at),
             disk: std::mem::take(&mut self.disk),
-            ahead: self.ahead,
+            clock: self.clock,
+            away: self.away,
             failing_writes: self.failing_writes,
             token: self.token,
             revoked: self.revoked,
@@ -111,9 +124,22 @@ impl Node {
         };
     }
 
+    /// What its clocks show at a true time.
+    pub fn now(&self, at: Mono) -> Now {
+        self.clock.now(at)
+    }
+
+    /// Whether the process stands still.
+    pub fn is_away(&self, now: Mono) -> bool {
+        self.away.is_some_and(|away| away.until > now)
+    }
+
     /// The next time at which this machine does something by itself.
     pub fn due(&self) -> Option<Mono> {
-        let wakeup = self.agent.as_ref().and_then(Agent::wakeup);
+        if let Some(away) = self.away {
+            return Some(away.until);
+        }
+        let wakeup = self.agent.as_ref().and_then(Agent::wakeup).map(|at| self.clock.when(at));
         let listener = self.listeners.values().filter_map(Listener::due).min();
         let run = self.runs.values().min().copied();
         [wakeup, run, listener, self.start_at].into_iter().flatten().min()

@@ -11,6 +11,7 @@ use meshward_core::{
         json,
         report::ReportRequest,
         snapshot,
+        sse::Frame,
         timestamp::Timestamp,
     },
 };
@@ -19,6 +20,12 @@ use crate::{settings, world::World};
 
 const ASK: &str = "{\"reconcile\":true,\"rotate_keys\":true}";
 const REST: &str = "{\"reconcile\":true,\"rotate_keys\":false}";
+
+/// The data entry that changes for the sake of it.
+pub(crate) const CHANGED: &str = "work/changed";
+
+/// An answer of the control plane; with what is replayed where it is a stream.
+pub(crate) type Answered = (Response, Option<Vec<Frame>>);
 
 impl World {
     /// The flag stays until a heartbeat has carried it, and then goes or stays as it happens.
@@ -37,10 +44,11 @@ impl World {
     /// Everything is forgotten, the signing key is another, and the operator brings the desired state again.
     pub(crate) fn restart_plane(&mut self) {
         self.plane = Plane::default();
-        self.plane_starts += 1;
-        self.plane_settings = settings::plane(self.plane_starts);
+        self.keyring.renew();
+        self.plane_settings = settings::plane(self.keyring.public_text());
         self.asking = false;
         self.checks.forgot();
+        self.cut_all();
         self.configure();
     }
 
@@ -77,6 +85,12 @@ impl World {
         possible
     }
 
+    /// The desired state changes, and nobody is told.
+    pub(crate) fn change(&mut self) {
+        self.changes += 1;
+        self.configure();
+    }
+
     /// The desired state: what a node is given from the start, and a value that changes with each execution.
     fn configure(&mut self) {
         let mut given = default_snapshot().state.unwrap_or_default();
@@ -87,6 +101,14 @@ impl World {
                 workload_tag: Name::default(),
             });
         }
+        if self.changes > 0 {
+            given.data.push(snapshot::Entry {
+                key: Name(CHANGED.to_owned()),
+                value: self.changes.to_string(),
+                workload_tag: Name::default(),
+            });
+        }
+        self.checks.configured(self.changes, self.clock.mono());
         let given = json::encode(&given);
         let given = String::from_utf8_lossy(&given);
         let sessions: Vec<&str> = self.sessions.values().map(String::as_str).collect();
@@ -100,6 +122,13 @@ impl World {
 
     /// Asks the control plane directly, past the network.
     pub fn ask_plane(&mut self, request: Request) -> Response {
+        self.plane_call = self.plane_call.next();
+        self.ask_plane_by(self.plane_call, request)
+            .map_or_else(|| Response::empty(500), |answer| answer.0)
+    }
+
+    /// As [`World::ask_plane`]; where it is a stream that is answered with, what is replayed on it comes along.
+    pub(crate) fn ask_plane_by(&mut self, call: CallId, request: Request) -> Option<Answered> {
         let correlation = CorrelationId(u128::from(self.rng.next()));
         let arrival = plane::Arrival {
             listener: plane::Listener::Main,
@@ -107,24 +136,33 @@ impl World {
             begun: self.clock.now().mono,
             drawn: plane::Drawn { correlation, ..plane::Drawn::default() },
         };
-        let input = plane::Input::Requested { call: CallId::default(), arrival };
-        let step =
-            std::mem::take(&mut self.plane).step(&self.plane_settings, self.clock.now(), input);
-        self.plane = step.state;
-        step.effects
-            .into_iter()
-            .find_map(|effect| match effect {
-                plane::Effect::Reply { response, .. } => Some(response),
-                plane::Effect::Cut { .. }
-                | plane::Effect::Open { .. }
-                | plane::Effect::Send { .. }
-                | plane::Effect::Close
-                | plane::Effect::Sign { .. } => None,
-            })
-            .unwrap_or_else(|| Response::empty(500))
+        self.move_plane(plane::Input::Requested { call, arrival })
     }
 
-    fn post(&mut self, path: &str, body: String) {
+    pub(crate) fn move_plane(&mut self, input: plane::Input) -> Option<Answered> {
+        let plane = std::mem::take(&mut self.plane);
+        let step = plane.step(&self.plane_settings, self.clock.now(), input);
+        self.plane = step.state;
+        let mut answered = None;
+        for effect in step.effects {
+            match effect {
+                plane::Effect::Reply { response, .. } => answered = Some((response, None)),
+                plane::Effect::Open { opening, .. } => {
+                    answered = Some((opening.response, Some(opening.replay)));
+                }
+                plane::Effect::Sign { call, bytes } => {
+                    let signature = self.keyring.sign(&bytes);
+                    answered = self.move_plane(plane::Input::Signed { call, signature });
+                }
+                plane::Effect::Send { frame, .. } => self.broadcast(&frame),
+                plane::Effect::Close => self.close_lines(),
+                plane::Effect::Cut { .. } => {}
+            }
+        }
+        answered
+    }
+
+    pub(crate) fn post(&mut self, path: &str, body: String) {
         let response = self.ask_plane(operator(Method::Post, path, body));
         assert!(response.is_success(), "the operator's {path} is answered {}", response.status);
     }

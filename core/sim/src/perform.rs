@@ -10,6 +10,7 @@ use meshward_core::{
     ids::CallId,
     plane::site,
     secret::Secret,
+    time::Now,
     wire::{
         grammar::{PublicKey, Uuid},
         http::{Request, Response},
@@ -33,8 +34,14 @@ impl World {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             let Some(agent) = self.nodes[at].agent.take() else { return };
-            let step = agent.step(&self.settings, self.clock.ahead(self.nodes[at].ahead), input);
+            let now = self.node_now(at);
+            let heard = self.checks.hears((at, &self.nodes[at]), &input, now, &self.keyring);
+            let step = agent.step(&self.settings, now, input);
             self.nodes[at].agent = Some(step.state);
+            if let Some(genuine) = heard {
+                self.summary.reactions +=
+                    self.checks.reacts((at, genuine), &step.effects, &self.keyring);
+            }
             for effect in step.effects {
                 if self.crashes(at, Place::Effect) {
                     return;
@@ -45,6 +52,11 @@ impl World {
                 }
             }
         }
+    }
+
+    /// What the clocks of a node show.
+    pub(crate) fn node_now(&self, at: usize) -> Now {
+        self.nodes[at].now(self.clock.mono())
     }
 
     /// Lets the agent die here if that is its lot.
@@ -107,7 +119,7 @@ impl World {
         if kind == OrderKind::Retire {
             let node = &mut self.nodes[at];
             node.abandoned = node.open.keys().copied().collect();
-            let now = self.clock.ahead(self.nodes[at].ahead).mono;
+            let now = self.node_now(at).mono;
             self.checks.retires(at, self.nodes[at].spending, now);
         }
         for (number, write) in writes.into_iter().enumerate() {
@@ -166,11 +178,11 @@ impl World {
         let fate = self.fate(route);
         let caller = Caller { node: at, life: self.nodes[at].life, call };
         let node = &self.nodes[at];
-        let now = self.clock.ahead(node.ahead);
+        let now = self.node_now(at);
         self.checks.sent(&Sending { caller, said: &said, fate, node, now });
         self.note(Entry::Sent { node: at, route });
         self.nodes[at].open.insert(call, said);
-        self.net.put(now.mono.after(timeout), Message::TimedOut { caller });
+        self.net.put(self.clock.mono().after(timeout), Message::TimedOut { caller });
         let refused = (self.nodes[at].revoked && route != Route::Register).then_some(401);
         match fate.instead.or(refused) {
             Some(status) => self.answer_instead(caller, fate, status),
@@ -180,14 +192,14 @@ impl World {
     }
 
     /// The fate that the script names for the next call of a route, or one drawn by its faults.
-    fn fate(&mut self, route: Route) -> Fate {
+    pub(crate) fn fate(&mut self, route: Route) -> Fate {
         let nth = self.calls.entry(route).or_default();
         *nth += 1;
         if let Some(status) = self.blocked.get(&route) {
             return Fate::instead(*status);
         }
         let named = self.script.fate(route, *nth);
-        let fate = named.unwrap_or_else(|| self.faults.fate(&mut self.fates));
+        let fate = named.unwrap_or_else(|| self.faults.fate(&mut self.fates, route));
         if fate != Fate::PLAIN {
             self.met.push((route, *nth, fate));
         }
@@ -202,15 +214,7 @@ impl World {
     }
 
     fn answer_instead(&mut self, caller: Caller, fate: Fate, status: u16) {
-        let response = match status {
-            429 => Response::empty(status).with("retry-after", "7"),
-            501 => Response {
-                body: br#"{"code":"reports_not_provisioned"}"#.to_vec(),
-                ..Response::empty(status).with("content-type", "application/problem+json")
-            },
-            _ => Response::empty(status),
-        };
-        let bytes = codec::response_bytes(&response);
+        let bytes = codec::response_bytes(&refusal(status, "reports_not_provisioned"));
         for delay in fate.reply.arrivals() {
             self.put(delay, Message::Reply { caller, bytes: bytes.clone() });
         }
@@ -218,5 +222,19 @@ impl World {
 
     pub(crate) fn put(&mut self, delay: u64, message: Message) {
         self.net.put(self.clock.mono().after(Duration::from_millis(delay)), message);
+    }
+}
+
+/// What something between the two answers; its code tells what is not provided.
+pub(crate) fn refusal(status: u16, missing: &str) -> Response {
+    let coded = |code: &str| Response {
+        body: format!("{{\"code\":\"{code}\"}}").into_bytes(),
+        ..Response::empty(status).with("content-type", "application/problem+json")
+    };
+    match status {
+        400 => coded("invalid_cursor"),
+        429 => Response::empty(status).with("retry-after", "7"),
+        501 => coded(missing),
+        _ => Response::empty(status),
     }
 }

@@ -11,7 +11,7 @@ use crate::{journal::Entry, route::Said, world::World};
 impl World {
     /// Writes a report, or deletes it where there is no value; false where no agent listens.
     pub(crate) fn report(&mut self, at: usize, key: u32, value: Option<u32>) -> bool {
-        if self.nodes[at].agent.is_none() {
+        if self.nodes[at].agent.is_none() || self.nodes[at].away.is_some() {
             return false;
         }
         self.last_asked = self.last_asked.next();

@@ -27,10 +27,14 @@ pub enum Route {
     SessionStarted,
     SessionEnded,
     Upload,
+    Events,
+    Endpoint,
+    Manifest,
+    Violations,
 }
 
 impl Route {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 16] = [
         Self::Register,
         Self::Heartbeat,
         Self::Pull,
@@ -43,12 +47,16 @@ impl Route {
         Self::SessionStarted,
         Self::SessionEnded,
         Self::Upload,
+        Self::Events,
+        Self::Endpoint,
+        Self::Manifest,
+        Self::Violations,
     ];
 
     /// Whether it is called all the time.
     pub const fn is_routine(self) -> bool {
         match self {
-            Self::Heartbeat | Self::Pull => true,
+            Self::Heartbeat | Self::Pull | Self::Events => true,
             Self::Register
             | Self::Rotate
             | Self::Ack
@@ -58,7 +66,10 @@ impl Route {
             | Self::Report
             | Self::SessionStarted
             | Self::SessionEnded
-            | Self::Upload => false,
+            | Self::Upload
+            | Self::Endpoint
+            | Self::Manifest
+            | Self::Violations => false,
         }
     }
 }
@@ -88,6 +99,8 @@ pub enum Said {
     Rotate {
         key: String,
     },
+    /// What the senses of a node ask for and tell.
+    Sense(Sense),
     Upload {
         execution: ExecutionId,
     },
@@ -98,6 +111,18 @@ pub enum Said {
         /// Zero on rows of a begin.
         carried: Carried,
     },
+}
+
+/// What the senses of a node ask for and tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sense {
+    /// The stream of events, from behind the one that is named.
+    Events {
+        cursor: Option<String>,
+    },
+    Endpoint,
+    Manifest,
+    Violations,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -154,7 +179,16 @@ impl Said {
             path if path.ends_with("/heartbeat") => {
                 Self::Heartbeat { client_now: members.client_now }
             }
-            _ => Self::Pull,
+            path => Self::Sense(match path.rsplit_once('/').map(|(_, last)| last) {
+                Some("events") => {
+                    let cursor = request.headers.first("last-event-id");
+                    Sense::Events { cursor: cursor.map(ToOwned::to_owned) }
+                }
+                Some("endpoint") => Sense::Endpoint,
+                Some("capabilities") => Sense::Manifest,
+                Some("integrity-violations") => Sense::Violations,
+                _ => return Self::Pull,
+            }),
         }
     }
 
@@ -174,6 +208,10 @@ impl Said {
             Self::Session { has_ended: false, .. } => Route::SessionStarted,
             Self::Session { has_ended: true, .. } => Route::SessionEnded,
             Self::Upload { .. } => Route::Upload,
+            Self::Sense(Sense::Events { .. }) => Route::Events,
+            Self::Sense(Sense::Endpoint) => Route::Endpoint,
+            Self::Sense(Sense::Manifest) => Route::Manifest,
+            Self::Sense(Sense::Violations) => Route::Violations,
         }
     }
 }

@@ -4,13 +4,18 @@ use std::fmt;
 
 use meshward_core::agent::OrderKind;
 
-use crate::{net::Fate, route::Route};
+use crate::{
+    net::{Fate, PLAIN_DELAY},
+    route::Route,
+};
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The operator asks for a new mesh key with the next heartbeat answers.
     AskRotation,
+    /// Something befalls the event streams.
+    Bus(Bus),
     /// From now on something between the two answers every call of a route with this status.
     Block { route: Route, status: u16 },
     /// The agent dies at the next such spot.
@@ -22,8 +27,12 @@ pub enum Event {
     Dispatch { name: u32, expires: u64, known: bool },
     /// A program on the node deletes a report.
     DeleteReport { node: usize, key: u32 },
+    /// Both clocks of the node go faster than the true ones from now on, in millionths.
+    Drift { node: usize, rate: i64 },
     /// So many of the next writes are refused.
     FailWrites { node: usize, count: u32 },
+    /// The process of the agent stands still for so many seconds, and nothing else.
+    Pause { node: usize, seconds: u64 },
     /// A program on the node writes a report.
     PutReport { node: usize, key: u32, value: u32 },
     /// The control plane starts anew and has forgotten everything; the operator gives it the desired state again.
@@ -41,8 +50,74 @@ pub enum Event {
     EndSession { name: u32 },
     /// The process is told to stop; it is started again later.
     Stop { node: usize },
+    /// The node is suspended for so many seconds.
+    Suspend { node: usize, seconds: u64 },
     /// The calls of a route reach the control plane again.
     Unblock { route: Route },
+}
+
+/// What befalls the event streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bus {
+    /// The operator injects so many events of a type that no agent knows.
+    Babble { count: u32 },
+    /// The desired state changes, and an event says so.
+    Change,
+    /// The connection of a node's stream is reset.
+    Cut { node: usize },
+    /// The control plane has no streams any more.
+    Descope,
+    /// Something that the control plane does not send now is among the bytes of a node's stream.
+    Forge { node: usize, forgery: Forgery },
+    /// The desired state changes, and no event says so.
+    Hush,
+    /// The control plane has streams again.
+    Restore,
+    /// The operator injects an event that asks for new mesh keys.
+    RotateKeys,
+    /// Events are signed with another key from now on; the one before counts for so many seconds more.
+    RotateSigning { transition: u64 },
+    /// Nothing of a node's stream gets through for so many seconds.
+    Stall { node: usize, seconds: u64 },
+}
+
+/// Bytes that the control plane does not send now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgery {
+    /// An event with a signature of another.
+    Signature,
+    /// An event of which one member was changed behind its signing.
+    Content,
+    /// An event signed by a key that the control plane never had, under the id of the one in force.
+    Stranger,
+    /// An event signed afresh by the key that was in force before, where there is one.
+    Former,
+    /// An event of earlier, so many events back.
+    Replay { back: u32 },
+    /// The last event that rotated the keys, once more.
+    Rollback,
+    /// An event whose sequence number is no number, or more than one may be.
+    Cursor { huge: bool },
+    /// No event at all.
+    Noise,
+}
+
+/// What becomes of one stream: how its bytes come through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// It comes in pieces of so many bytes; zero for as it is sent.
+    pub piece: usize,
+    /// How long each piece is under way, in milliseconds.
+    pub delay: u64,
+    /// It is reset behind so many bytes.
+    pub cut: Option<u64>,
+    /// Nothing gets through behind so many bytes, and neither end is told.
+    pub stall: Option<u64>,
+}
+
+impl Flow {
+    /// Everything comes through as it was sent.
+    pub const PLAIN: Self = Self { piece: 0, delay: PLAIN_DELAY, cut: None, stall: None };
 }
 
 /// A bootstrap token.
@@ -85,6 +160,10 @@ pub struct Faults {
     /// Small delays, which change only the order of messages.
     pub shuffle: u64,
     pub refuse: u64,
+    /// Of all streams.
+    pub cut: u64,
+    pub stall: u64,
+    pub split: u64,
 }
 
 /// A run of the world.
@@ -97,6 +176,8 @@ pub struct Script {
     pub faults: Faults,
     /// The fate of the n-th call of a route, counted from one.
     pub fates: Vec<(Route, u32, Fate)>,
+    /// What becomes of the n-th stream that is opened, counted from one.
+    pub flows: Vec<(u32, Flow)>,
     /// Each with the second at which it happens.
     pub events: Vec<(u64, Event)>,
 }
@@ -114,8 +195,11 @@ impl Script {
             delay: 0,
             shuffle: 0,
             refuse: 0,
+            cut: 0,
+            stall: 0,
+            split: 0,
         };
-        Self { seed, nodes: 1, faults, fates: Vec::new(), events: Vec::new() }
+        Self { seed, nodes: 1, faults, fates: Vec::new(), flows: Vec::new(), events: Vec::new() }
     }
 
     #[must_use]
@@ -131,6 +215,13 @@ impl Script {
         self
     }
 
+    /// Lets the n-th stream come through like this.
+    #[must_use]
+    pub fn flows(mut self, nth: u32, flow: Flow) -> Self {
+        self.flows.push((nth, flow));
+        self
+    }
+
     /// Lets something happen at a second; those of one second happen in the order given.
     #[must_use]
     pub fn at(mut self, second: u64, event: Event) -> Self {
@@ -141,7 +232,8 @@ impl Script {
 
     /// When the last fault is over, in seconds.
     pub fn faults_until(&self) -> u64 {
-        self.events.last().map_or(0, |(second, _)| *second).max(FAULTS_FOR)
+        let over = |(second, event): &(u64, Event)| second + event.lasts();
+        self.events.iter().map(over).max().unwrap_or_default().max(FAULTS_FOR)
     }
 
     /// The fate that the script names for a call.
@@ -149,9 +241,25 @@ impl Script {
         let named = |(of, at, _): &&(Route, u32, Fate)| *of == route && *at == nth;
         self.fates.iter().find(named).map(|(_, _, fate)| *fate)
     }
+
+    /// How the script lets a stream come through.
+    pub fn flow(&self, nth: u32) -> Option<Flow> {
+        self.flows.iter().find(|(at, _)| *at == nth).map(|(_, flow)| *flow)
+    }
 }
 
-/// Rust, given the variants of `Event`, `Spot`, `Route`, `Passage` and `OrderKind`.
+impl Event {
+    /// How long it goes on, in seconds.
+    const fn lasts(&self) -> u64 {
+        if let Self::Pause { seconds, .. } | Self::Suspend { seconds, .. } = self {
+            *seconds
+        } else {
+            0
+        }
+    }
+}
+
+/// Rust, given the variants of `Event`, `Bus`, `Forgery`, `Spot`, `Route`, `Passage` and `OrderKind`.
 impl fmt::Debug for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Script::quiet({})", self.seed)?;
@@ -160,6 +268,9 @@ impl fmt::Debug for Script {
         }
         for (route, nth, fate) in &self.fates {
             write!(f, "\n    .meets({route:?}, {nth}, {fate:?})")?;
+        }
+        for (nth, flow) in &self.flows {
+            write!(f, "\n    .flows({nth}, {flow:?})")?;
         }
         for (second, event) in &self.events {
             write!(f, "\n    .at({second}, {event:?})")?;

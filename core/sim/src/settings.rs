@@ -3,12 +3,9 @@
 use std::time::Duration;
 
 use meshward_core::{
-    agent::{ActionSettings, Purpose, SenseSettings, SessionSettings, Settings},
+    agent::{ActionSettings, EventSettings, Purpose, SenseSettings, SessionSettings, Settings},
     plane,
-    wire::{
-        grammar::{Checksum, base64_text},
-        upload_url::Origin,
-    },
+    wire::{grammar::Checksum, upload_url::Origin},
 };
 
 /// How many executions run at once.
@@ -23,13 +20,18 @@ pub(crate) const ACTION: &str = "probe";
 /// Where the control plane is reached.
 pub(crate) const HOST: &str = "plane.example";
 
+pub(crate) const RECONCILE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How long until a stream that was refused is asked for again.
+pub(crate) const REPROBE_INTERVAL: Duration = Duration::from_secs(600);
+
 /// The agent's.
 pub(crate) fn agent() -> Settings {
     Settings {
         purpose: Purpose::Run,
         max_retry_duration: Duration::from_secs(300),
         heartbeat_interval: Duration::from_secs(30),
-        reconcile_interval: Duration::from_secs(60),
+        reconcile_interval: RECONCILE_INTERVAL,
         request_timeout: Duration::from_secs(30),
         header_prefix: "X-Service".into(),
         debounce_period: Duration::from_secs(5),
@@ -52,11 +54,17 @@ pub(crate) fn agent() -> Settings {
             default_timeout: Duration::from_secs(1800),
             listen_address: None,
         },
-        senses: SenseSettings::default(),
+        senses: SenseSettings {
+            events: Some(EventSettings {
+                idle_timeout: Duration::from_secs(90),
+                reprobe_interval: REPROBE_INTERVAL,
+            }),
+            ..SenseSettings::default()
+        },
     }
 }
 
-/// The control plane's; each start signs with a key of its own.
-pub(crate) fn plane(starts: u8) -> plane::Settings {
-    plane::Settings { signing_public_key: base64_text(&[starts; 32]), ..plane::Settings::default() }
+/// The control plane's, with the key that it signs with.
+pub(crate) fn plane(signing_public_key: String) -> plane::Settings {
+    plane::Settings { signing_public_key, ..plane::Settings::default() }
 }

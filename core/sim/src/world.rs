@@ -3,31 +3,35 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use meshward_core::{
-    agent::{Agent, Answer, Failure, Input, Settings},
+    agent::{Agent, Input, Settings},
     ids::CallId,
     plane::{self, Plane},
     time::Mono,
 };
 
 use crate::{
-    checks::{Checks, Rest, Serving, Violation},
+    checks::{Checks, Rest, Violation},
     clock::Clock,
-    codec,
     journal::{Entry, Journal},
-    net::{Caller, Fate, Message, Net, Passage},
-    node::{Node, Place},
+    net::{Fate, Net},
+    node::{Away, Node},
     rng::Rng,
-    route::{Route, Said},
-    script::{Event, Faults, Script, Token},
+    route::Route,
+    script::{Bus, Event, Faults, Flow, Script, Token},
     settings,
+    signing::Keyring,
+    streams::Lines,
 };
 
 /// How long an agent that has died or exited stays down.
 const DOWN: Duration = Duration::from_secs(20);
 /// How long the world goes on when all faults are over.
 const AFTERMATH: u64 = 3600;
+/// What happens in it, so that it is seen how fast it reaches the nodes.
+const AFTERWARDS: [(u64, Bus); 4] =
+    [(0, Bus::Restore), (1215, Bus::Change), (1815, Bus::Hush), (2415, Bus::Change)];
 /// More steps than any run takes: a world that does not come to rest is at fault.
-const STEPS_MAX: u64 = 200_000;
+const STEPS_MAX: u64 = 400_000;
 
 #[derive(Debug)]
 pub struct World {
@@ -35,13 +39,24 @@ pub struct World {
     pub(crate) faults: Faults,
     /// For keys, jitter and how long runs take.
     pub(crate) rng: Rng,
+    /// For the jitter of what streams tell.
+    pub(crate) stirs: Rng,
     /// For what becomes of calls.
     pub(crate) fates: Rng,
     pub clock: Clock,
     pub(crate) settings: Settings,
     pub(crate) plane_settings: plane::Settings,
-    pub(crate) plane_starts: u8,
     pub plane: Plane,
+    /// The keys that it signs events with.
+    pub(crate) keyring: Keyring,
+    /// The last call that the control plane was asked by.
+    pub(crate) plane_call: CallId,
+    /// The streams that it holds open.
+    pub(crate) lines: Lines,
+    /// How the streams came through, other than plainly.
+    pub(crate) flowed: Vec<(u32, Flow)>,
+    /// How often the desired state was changed for the sake of it.
+    pub(crate) changes: u32,
     pub nodes: Vec<Node>,
     pub(crate) net: Net,
     /// How many calls of each route there were.
@@ -78,21 +93,38 @@ pub struct Summary {
     /// Events of the script, and those among them that could not happen as it stood.
     pub events: u64,
     pub missed: u64,
+    /// Clocks that were set or drifted, and processes that stood still.
+    pub jumps: u64,
+    pub suspends: u64,
+    /// Streams of events that were opened, events that were signed, those that a full buffer missed, keys that sign
+    /// replaced, bytes that were forged, and events that led an agent to something.
+    pub streams: u64,
+    pub signed: u64,
+    pub dropped: u64,
+    pub signers: u64,
+    pub forged: u64,
+    pub reactions: u64,
     pub virtual_time: Duration,
 }
 
 impl World {
     pub fn new(script: Script) -> Self {
+        let keyring = Keyring::default();
         let born = Node { start_at: Some(Mono::default()), ..Node::default() };
         Self {
             faults: script.faults,
             rng: Rng::new(script.seed ^ 0x5eed),
+            stirs: Rng::new(script.seed ^ 0x571e),
             fates: Rng::new(script.seed ^ 0xfa7e),
             clock: Clock::default(),
             settings: settings::agent(),
-            plane_settings: settings::plane(1),
-            plane_starts: 1,
+            plane_settings: settings::plane(keyring.public_text()),
             plane: Plane::default(),
+            keyring,
+            plane_call: CallId::default(),
+            lines: Lines::default(),
+            flowed: Vec::new(),
+            changes: 0,
             nodes: vec![born; script.nodes],
             net: Net::default(),
             calls: BTreeMap::new(),
@@ -121,9 +153,14 @@ impl World {
         let until = self.script.faults_until();
         self.run_until(until)?;
         self.heal();
+        for (after, bus) in AFTERWARDS {
+            self.run_until(until + after)?;
+            self.bus(bus);
+        }
         self.run_until(until + AFTERMATH)?;
         let statuses = self.statuses();
-        let rest = Rest { nodes: &self.nodes, statuses: &statuses, now: self.clock.now() };
+        let (statuses, lines) = (&statuses, &self.lines);
+        let rest = Rest { nodes: &self.nodes, statuses, lines, now: self.clock.now() };
         let rested = self.checks.rested(&rest);
         self.logged(rested)?;
         self.summary.virtual_time = self.clock.mono().since_origin();
@@ -138,11 +175,10 @@ impl World {
     pub fn record(&self) -> Script {
         let Script { seed, nodes, ref events, .. } = self.script;
         Script {
-            seed,
-            nodes,
-            faults: Faults::default(),
             fates: self.met.clone(),
+            flows: self.flowed.clone(),
             events: events.clone(),
+            ..Script::quiet(seed).nodes(nodes)
         }
     }
 
@@ -171,8 +207,12 @@ impl World {
         for node in &mut self.nodes {
             let missed = u64::from(node.crash.is_some()) + u64::from(node.failing_writes > 0);
             self.summary.missed += missed;
-            (node.failing_writes, node.crash, node.ahead) = (0, None, 0);
+            (node.failing_writes, node.crash) = (0, None);
             (node.token, node.revoked) = (Token::Good, false);
+            let now = self.clock.mono();
+            node.clock.set_rate(now, 0);
+            node.clock.set_ahead(now, 0);
+            node.away = node.away.map(|away| Away { until: now, ..away });
         }
     }
 
@@ -202,7 +242,7 @@ impl World {
     fn due(&self) -> Option<Mono> {
         let nodes = self.nodes.iter().filter_map(Node::due);
         let event = self.next_event().map(|(at, _)| at);
-        nodes.chain(self.net.due()).chain(event).min()
+        nodes.chain(self.net.due()).chain(event).chain(self.lines.due()).min()
     }
 
     /// Does the first thing that is due.
@@ -213,6 +253,8 @@ impl World {
             self.happen(event);
         } else if let Some(message) = self.net.take(now) {
             self.deliver(message);
+        } else if let Some(line) = self.lines.first_due(now) {
+            self.line_moves(line);
         } else if let Some(at) =
             self.nodes.iter().position(|node| node.due().is_some_and(|due| due <= now))
         {
@@ -222,7 +264,9 @@ impl World {
 
     fn wake(&mut self, at: usize) {
         let now = self.clock.mono();
-        if self.nodes[at].start_at.is_some_and(|start_at| start_at <= now) {
+        if self.nodes[at].away.is_some() {
+            self.resume(at);
+        } else if self.nodes[at].start_at.is_some_and(|start_at| start_at <= now) {
             self.start(at);
         } else if let Some(execution) = self.nodes[at].finished(now) {
             self.finish(at, execution);
@@ -230,77 +274,9 @@ impl World {
             self.listener_tells(at, session);
         } else {
             self.feed(at, Input::Ticked);
-            self.checks.ticked(self.nodes[at].agent.as_ref().and_then(Agent::wakeup), now);
+            let wakeup = self.nodes[at].agent.as_ref().and_then(Agent::wakeup);
+            self.checks.ticked(at, wakeup, self.nodes[at].now(now));
         }
-    }
-
-    fn happen(&mut self, event: Event) {
-        self.note(Entry::Happened(event));
-        self.summary.events += 1;
-        let possible = match event {
-            Event::AskRotation => {
-                self.ask_rotation();
-                true
-            }
-            Event::Block { route, status } => {
-                self.blocked.insert(route, status);
-                true
-            }
-            Event::Crash { node, spot } => self.nodes[node].crash.replace(spot).is_none(),
-            Event::Damage { node } => self.damage(node),
-            Event::DeleteReport { node, key } => self.report(node, key, None),
-            Event::Dispatch { name, expires, known } => {
-                self.dispatch(name, expires, known);
-                true
-            }
-            Event::OpenSession { name, expires, idle } => {
-                self.open_session(name, expires, idle);
-                true
-            }
-            Event::EndSession { name } => self.end_session(name),
-            Event::FailWrites { node, count } => {
-                std::mem::replace(&mut self.nodes[node].failing_writes, count) == 0
-            }
-            Event::PutReport { node, key, value } => self.report(node, key, Some(value)),
-            Event::RestartPlane => {
-                self.restart_plane();
-                true
-            }
-            Event::Revoke { node } => self.revoke(node),
-            Event::PutToken { node, token } => {
-                self.nodes[node].token = token;
-                true
-            }
-            Event::SetClock { node, ahead } => {
-                self.nodes[node].ahead = ahead;
-                true
-            }
-            Event::Stop { node } => self.stop(node),
-            Event::Unblock { route } => self.blocked.remove(&route).is_some(),
-        };
-        self.summary.missed += u64::from(!possible);
-    }
-
-    fn damage(&mut self, at: usize) -> bool {
-        let identity = &mut self.nodes[at].disk.identity;
-        let possible = identity.is_some();
-        *identity = identity.take().map(|_| b"{\"node_id\":".to_vec());
-        self.checks.damaged(at);
-        possible
-    }
-
-    /// The operator of the control plane takes back what admits the node, until it registers afresh.
-    fn revoke(&mut self, at: usize) -> bool {
-        let possible =
-            self.nodes[at].agent.as_ref().is_some_and(|agent| agent.identity().is_some());
-        self.nodes[at].revoked |= possible;
-        possible
-    }
-
-    fn stop(&mut self, at: usize) -> bool {
-        let possible = self.nodes[at].agent.is_some();
-        self.feed(at, Input::Draining);
-        possible
     }
 
     fn start(&mut self, at: usize) {
@@ -317,74 +293,10 @@ impl World {
     }
 
     pub(crate) fn die(&mut self, at: usize) {
-        self.checks.died(at);
+        self.checks.died(at, &self.nodes[at], &self.keyring);
         self.note(Entry::Died { node: at });
         let start_at = self.clock.mono().after(DOWN);
+        self.hang_up_all(at);
         self.nodes[at].die(start_at);
-    }
-
-    fn deliver(&mut self, message: Message) {
-        match message {
-            Message::Request { caller, bytes, reply } => self.serve(caller, &bytes, reply),
-            Message::Reply { caller, bytes } => {
-                let response = codec::response(&bytes).expect("the codec reads what it wrote");
-                self.answer(caller, Answer::Responded(response));
-            }
-            Message::TimedOut { caller } => {
-                self.answer(caller, Answer::Failed(Failure::TimedOut.into()))
-            }
-        }
-    }
-
-    /// A request reaches the control plane, perhaps when nobody waits for its answer any more.
-    fn serve(&mut self, caller: Caller, bytes: &[u8], reply: Passage) {
-        let request = codec::request(bytes).expect("the codec reads what it wrote");
-        let said = Said::read(&request);
-        let route = said.route();
-        let rotates = route == Route::Rotate;
-        let before = if rotates { self.counter("key_rotate_count") } else { 0 };
-        let response = self.ask_plane(request);
-        let completed = rotates && self.counter("key_rotate_count") != before;
-        if route == Route::Register && response.status == 201 {
-            self.nodes[caller.node].revoked = false;
-        }
-        let node = &self.nodes[caller.node];
-        let now = self.clock.now();
-        self.checks.served(&Serving {
-            caller,
-            said: &said,
-            response: &response,
-            completed,
-            node,
-            now,
-        });
-        self.note(Entry::Served { node: caller.node, route, status: response.status });
-        if route == Route::Heartbeat && response.status == 200 {
-            self.heartbeat_served();
-        }
-        for delay in reply.arrivals() {
-            self.put(delay, Message::Reply { caller, bytes: codec::response_bytes(&response) });
-        }
-    }
-
-    /// An answer arrives, if its caller still waits for one.
-    fn answer(&mut self, caller: Caller, answer: Answer) {
-        let node = &mut self.nodes[caller.node];
-        if caller.life != node.life {
-            return;
-        }
-        let Some(said) = node.open.remove(&caller.call) else { return };
-        let status = match &answer {
-            Answer::Responded(response) => response.status,
-            Answer::Failed(_) => 0,
-        };
-        self.note(Entry::Heard { node: caller.node, route: said.route(), status });
-        if self.crashes(caller.node, Place::Heard(said.route())) {
-            return;
-        }
-        let now = self.clock.mono();
-        self.checks.heard(caller, &said, status, now);
-        let jitter = self.jitter();
-        self.feed(caller.node, Input::Answered { call: caller.call, answer, jitter });
     }
 }

@@ -197,6 +197,7 @@ fn the_stream_is_asked_for_as_the_contract_says() {
 fn an_opened_stream_pulls_once_more_behind_the_pull_under_way() {
     let (mut node, effects) = Node::armed();
     let (call, _) = sent_to(&effects, "/state");
+    node.bench.pass(seconds(1));
     assert_eq!(sent(&node.heard(answered(&stream_head()))), [], "one at a time");
     let effects = node.bench.answer(call, responded(200, r#"{"peers":[]}"#));
     assert_eq!(sent(&effects), []);
@@ -321,7 +322,7 @@ fn a_poll_does_not_repeat_a_pull_that_is_under_way() {
     };
     node.bench.answer(call, responded(200, r#"{"peers":[]}"#));
     node.heard(lost());
-    node.outlasts(seconds(299));
+    node.outlasts(seconds(329));
     node.bench.pass(seconds(1));
     let effects = node.bench.give(Input::Ticked);
     let (call, _) = sent_to(&effects, "/state");

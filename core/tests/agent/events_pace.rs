@@ -6,7 +6,8 @@ use meshward_core::{
     agent::{
         EventSettings, Heard,
         events::{
-            CAP, DEGRADED_AFTER, Effect, Events, Input, Mode, POLL_INTERVAL, PROVEN_AFTER, Trouble,
+            CAP, DEGRADED_AFTER, Effect, Events, Input, Mode, POLL_INTERVAL, PROVEN_AFTER,
+            PULL_SPREAD, SPREAD, Trouble,
         },
         notice::Level,
     },
@@ -42,7 +43,7 @@ fn failures_double_the_wait_up_to_a_minute() {
     let told = waits(&mut line, 4, |line| {
         line.heard(lost());
     });
-    assert_eq!(told, [1_000, 2_000, 4_000, 8_000]);
+    assert_eq!(told, [1_000, 16_750, 17_500, 19_000], "the middle of what may be drawn");
     let mut line = Line::armed();
     line.heard(answered(&stream_head()));
     line.heard(lost());
@@ -51,8 +52,27 @@ fn failures_double_the_wait_up_to_a_minute() {
         line.heard(answered(&stream_head()));
         line.heard(lost());
     });
-    let grown = [2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000];
+    let grown = [16_750, 17_500, 19_000, 22_000, 32_000, 60_000, 60_000, 60_000, 60_000];
     assert_eq!(told, grown, "a stream that tells nothing changes nothing");
+}
+
+#[test]
+fn a_second_failure_in_a_row_spreads_the_nodes_evenly_over_half_a_minute() {
+    let wait = |chance: u16| {
+        let mut line = Line::armed();
+        line.heard(lost());
+        line.reopened();
+        let jitter = Jitter::drawn(chance);
+        line.give(Input::Heard { stream: line.last, heard: lost(), jitter });
+        line.reopened().0
+    };
+    assert_eq!((wait(0), wait(2_000)), (Duration::from_millis(1_500), SPREAD));
+    let drawn: Vec<_> = (0..=20).map(|step| wait(step * 100)).collect();
+    let steps: Vec<_> = drawn.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    assert!(
+        steps.iter().all(|step| step.abs_diff(steps[0]) < Duration::from_millis(1)),
+        "{steps:?}"
+    );
 }
 
 #[test]
@@ -112,14 +132,17 @@ fn without_a_stream_for_five_minutes_the_state_is_polled_until_there_is_one() {
             let mode = if elapsed < DEGRADED_AFTER { before } else { Mode::DegradedPolling };
             assert_eq!(line.events.mode(), mode, "{elapsed:?}");
         }
-        let due: Vec<_> = (0..12).map(|number| DEGRADED_AFTER + POLL_INTERVAL * number).collect();
-        assert_eq!(polls[..12], due, "at once, then each minute");
+        let first = DEGRADED_AFTER + POLL_INTERVAL / 2;
+        let due: Vec<_> = (0..11).map(|number| first + POLL_INTERVAL * number).collect();
+        assert_eq!(polls[..11], due, "somewhere within a minute, then each minute");
         assert_eq!(line.events.trouble(), Some(Trouble::Degraded));
         line.reopened();
         let effects = line.heard(answered(&stream_head()));
         assert_eq!(levels(&effects), [Level::Info]);
-        assert_eq!(orders(effects), [Effect::Reconcile]);
+        assert_eq!(orders(effects), []);
         assert_eq!((line.events.mode(), line.events.trouble()), (Mode::Streaming, None));
+        line.pass(PULL_SPREAD / 2);
+        assert_eq!(line.give(Input::Ticked), [Effect::Reconcile], "not all nodes at once");
     }
 }
 
@@ -282,6 +305,8 @@ struct Judge {
     /// Nothing may be asked for before.
     not_before: Mono,
     is_descoped: bool,
+    /// Until when the pull has to come that a stream has brought.
+    owed: Option<Mono>,
     /// The greatest base that a stream may have asked for is not looked at: a second is the least.
     polls: Vec<Mono>,
 }
@@ -332,9 +357,11 @@ impl Judge {
                 }
                 Effect::Poll => self.polls.push(self.now.mono),
                 Effect::Judge(_) => assert!(self.is_streaming),
-                Effect::Reconcile | Effect::Tell(_) => {}
+                Effect::Reconcile => self.owed = None,
+                Effect::Tell(_) => {}
             }
         }
+        assert!(self.owed.is_none_or(|due| due > self.now.mono), "a stream leads to a pull");
     }
 
     fn take(&mut self, one: Move, jitter: Jitter) {
@@ -364,11 +391,13 @@ impl Judge {
             Move::Armed => {
                 self.in_a_row = 0;
                 self.is_descoped = false;
+                self.owed = None;
                 let effects = self.give(Input::Armed);
                 self.look(&effects, true);
             }
             Move::Quieted => {
                 let effects = self.give(Input::Quieted);
+                self.owed = None;
                 self.look(&effects, false);
                 assert_eq!((self.open, self.events.wakeup()), (None, None));
             }
@@ -411,7 +440,13 @@ impl Judge {
                 self.is_streaming = true;
                 self.is_descoped = false;
                 self.up_since = self.now.mono;
-                assert_eq!(orders(effects.to_vec()), [Effect::Reconcile], "exactly one");
+                // The machine may count failures that are forgotten here.
+                let at_once = orders(effects.to_vec()) == [Effect::Reconcile];
+                assert!(self.in_a_row < 2 || !at_once, "not all nodes at once");
+                if !at_once {
+                    assert_eq!(orders(effects.to_vec()), []);
+                    self.owed.get_or_insert(self.now.mono.after(PULL_SPREAD + seconds(1)));
+                }
                 assert_eq!(self.events.mode(), Mode::Streaming);
             }
             Heard::Answered(response) => {
@@ -472,6 +507,7 @@ proptest! {
             in_a_row: 0,
             not_before: start().mono,
             is_descoped: false,
+            owed: None,
             polls: Vec::new(),
         };
         let effects = judge.give(Input::Armed);

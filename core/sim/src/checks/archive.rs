@@ -15,27 +15,36 @@ type Data = BTreeMap<StateFile, DataEntry>;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Archive {
     /// What the disk of each node was last found to hold.
-    nodes: Vec<Data>,
+    nodes: Vec<Seen>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    files: BTreeMap<StateFile, Vec<u8>>,
+    data: Data,
 }
 
 impl Archive {
     pub(super) fn of(nodes: usize) -> Self {
-        Self { nodes: vec![Data::default(); nodes] }
+        Self { nodes: vec![Seen::default(); nodes] }
     }
 
     pub(super) fn stand(&mut self, nodes: &[Node], found: &mut Found) {
         for (seen, node) in self.nodes.iter_mut().zip(nodes) {
+            if seen.files == node.disk.state {
+                continue;
+            }
             let data = on_disk(node);
             found.unless(data.is_some(), "what was pulled is whole on the disk at any time");
             let data = data.unwrap_or_default();
             for (file, entry) in &data {
-                let Some(before) = seen.get(file) else { continue };
+                let Some(before) = seen.data.get(file) else { continue };
                 found.unless(
                     entry.version > before.version || entry == before,
                     "an entry on the disk changes only with its version, which does not go back",
                 );
             }
-            *seen = data;
+            *seen = Seen { files: node.disk.state.clone(), data };
         }
     }
 

@@ -236,7 +236,8 @@ impl Executions {
         }
         for node in rest.nodes {
             let idle = node.agent.as_ref().is_some_and(|agent| {
-                agent.status(rest.now).queues.executions_active == 0 && node.runs.is_empty()
+                agent.status(node.now(rest.now.mono)).queues.executions_active == 0
+                    && node.runs.is_empty()
             });
             found.unless(idle, "no agent has an execution in hand in the end");
         }

@@ -91,6 +91,7 @@ impl Keys {
             | Said::Heartbeat { .. }
             | Said::Pull
             | Said::Report { .. }
+            | Said::Sense(_)
             | Said::Session { .. }
             | Said::Upload { .. } => {}
         }
@@ -150,6 +151,7 @@ impl Keys {
             | Said::Pull
             | Said::Register { .. }
             | Said::Report { .. }
+            | Said::Sense(_)
             | Said::Rotate { .. }
             | Said::Session { .. }
             | Said::Upload { .. } => {}

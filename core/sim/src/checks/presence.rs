@@ -73,6 +73,7 @@ impl Presence {
             Said::Callback { .. }
             | Said::Pull
             | Said::Report { .. }
+            | Said::Sense(_)
             | Said::Rotate { .. }
             | Said::Session { .. }
             | Said::Upload { .. } => {}
@@ -94,6 +95,7 @@ impl Presence {
             Said::Callback { .. }
             | Said::Pull
             | Said::Report { .. }
+            | Said::Sense(_)
             | Said::Rotate { .. }
             | Said::Session { .. }
             | Said::Upload { .. } => {}
@@ -165,7 +167,7 @@ impl Presence {
             found.unless(node.agent.is_some(), "every agent runs in the end");
             let wakeup = node.agent.as_ref().and_then(Agent::wakeup);
             found.unless(
-                wakeup.is_some_and(|wakeup| wakeup > rest.now.mono),
+                wakeup.is_some_and(|wakeup| wakeup > node.now(rest.now.mono).mono),
                 "every agent means to wake again in the end",
             );
         }

@@ -139,7 +139,7 @@ impl Reports {
     pub(super) fn rested(&mut self, rest: &Rest<'_>, found: &mut Found) {
         for node in rest.nodes {
             let delivered = node.agent.as_ref().is_some_and(|agent| {
-                let queues = agent.status(rest.now).queues;
+                let queues = agent.status(node.now(rest.now.mono)).queues;
                 (queues.reports_unsynced, queues.reports_writing) == (0, 0)
             });
             found.unless(delivered, "no report is left to deliver in the end");

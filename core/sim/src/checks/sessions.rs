@@ -144,7 +144,10 @@ impl Sessions {
 
     pub(super) fn rested(&self, rest: &Rest<'_>, found: &mut Found) {
         for (at, node) in rest.nodes.iter().enumerate() {
-            let open = node.agent.as_ref().map(|agent| agent.status(rest.now).queues.sessions_open);
+            let open = node
+                .agent
+                .as_ref()
+                .map(|agent| agent.status(node.now(rest.now.mono)).queues.sessions_open);
             found.unless(
                 open == Some(0) && node.listeners.is_empty(),
                 "no session is open in the end",

@@ -13,6 +13,7 @@ use crate::{
     net::{Caller, Fate},
     node::Node,
     route::Said,
+    streams::Lines,
 };
 
 /// The invariant that does not hold, with what is needed to see it again.
@@ -110,5 +111,6 @@ pub struct Rest<'w> {
     pub nodes: &'w [Node],
     /// How far each execution has come, as the control plane tells.
     pub statuses: &'w BTreeMap<String, String>,
+    pub lines: &'w Lines,
     pub now: Now,
 }

@@ -1,7 +1,7 @@
 //! Playing a script to its end, and what the scenarios ask of the world then.
 
 use meshward_core::wire::{identity::IdentityFile, rotation::Receipt};
-use meshward_sim::{Script, World, journal::Entry};
+use meshward_sim::{Script, World, journal::Entry, route::Route};
 
 /// Plays a script and its aftermath; every check holds all the time.
 pub(crate) fn play(script: Script) -> World {
@@ -55,4 +55,10 @@ pub(crate) fn exited_with(world: &World, words: &str) -> bool {
         .journal
         .count(|entry| matches!(entry, Entry::Exited { reason, .. } if reason.contains(words)))
         > 0
+}
+
+/// How often a route was asked from one second to another.
+pub(crate) fn sent(world: &World, of: Route, from: u64, to: u64) -> usize {
+    let is_sent = |entry: &&Entry| matches!(entry, Entry::Sent { route, .. } if *route == of);
+    world.journal.within(from, to).filter(is_sent).count()
 }

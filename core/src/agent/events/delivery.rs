@@ -4,8 +4,8 @@
 //! |---|---|---|---|---|
 //! | any | | a stream opens | streaming | |
 //! | any | | the control plane has no stream | pull only | |
-//! | not known yet, streaming | `pull_only`, `streaming` | no stream for five minutes | degraded | a poll |
-//! | degraded | `degraded_polling` | each minute | degraded | a poll |
+//! | not known yet, streaming | `pull_only`, `streaming` | no stream for five minutes | degraded | |
+//! | degraded | `degraded_polling` | within a minute, then each minute | degraded | a poll |
 //! | pull only | `pull_only` | a probe fails | pull only | |
 //!
 //! A refusal is no way of its own: it is told beside the way until a stream opens, or there is none to be had.
@@ -14,7 +14,8 @@
 
 use core::time::Duration;
 
-use crate::time::Mono;
+use super::pace;
+use crate::{backoff::Jitter, time::Mono};
 
 /// Without a stream for so long its failures count as more than passing.
 pub const DEGRADED_AFTER: Duration = Duration::from_secs(300);
@@ -54,6 +55,9 @@ pub(super) struct Delivery {
     way: Way,
     /// Since when no stream is open.
     lacking: Option<Mono>,
+    /// How long behind the change of the mode the first poll is, as nodes that lost the control plane together would
+    /// else poll together for ever.
+    first_poll: Duration,
     is_refused: bool,
     /// The operator was told of a failure, and not yet that it is over.
     pub(super) is_told: bool,
@@ -98,7 +102,7 @@ impl Delivery {
     pub(super) fn opened(&mut self) -> bool {
         let is_news = self.way != Way::Streaming || self.is_refused;
         let is_told = self.is_told && !is_news;
-        *self = Self { way: Way::Streaming, lacking: None, is_refused: false, is_told };
+        *self = Self { way: Way::Streaming, is_told, ..Self::default() };
         is_news
     }
 
@@ -110,8 +114,11 @@ impl Delivery {
     }
 
     /// No stream is open.
-    pub(super) fn lacks(&mut self, now: Mono) {
-        self.lacking.get_or_insert(now);
+    pub(super) fn lacks(&mut self, now: Mono, jitter: Jitter) {
+        if self.lacking.is_none() {
+            self.lacking = Some(now);
+            self.first_poll = pace::evenly(POLL_INTERVAL, jitter);
+        }
     }
 
     /// Tells whether that is news.
@@ -130,16 +137,17 @@ impl Delivery {
 
     /// Lets the time pass.
     pub(super) fn passed(&mut self, now: Mono) -> Passed {
-        let is_due = self.wakeup().is_some_and(|due| due <= now);
-        let was = self.way;
-        if is_due {
-            self.way = Way::Degraded { poll: now.after(POLL_INTERVAL) };
+        if self.wakeup().is_none_or(|due| due > now) {
+            return Passed::Nothing;
         }
-        match (is_due, was) {
-            (false, _) => Passed::Nothing,
-            (true, Way::Degraded { .. }) => Passed::Poll,
-            (true, Way::Unknown | Way::Streaming | Way::NotProvisioned) => Passed::Degraded,
-        }
+        let (passed, wait) = match self.way {
+            Way::Degraded { .. } => (Passed::Poll, POLL_INTERVAL),
+            Way::Unknown | Way::Streaming | Way::NotProvisioned => {
+                (Passed::Degraded, self.first_poll)
+            }
+        };
+        self.way = Way::Degraded { poll: now.after(wait) };
+        passed
     }
 
     pub(super) fn wakeup(&self) -> Option<Mono> {

@@ -5,7 +5,7 @@
 //! | any | armed | connecting | what is open is closed; cursor, pace and delivery begin afresh |
 //! | any | quieted | off | what is open is closed |
 //! | off | any other | off | |
-//! | connecting | the head of a stream | streaming | delivery `streaming`, one reconcile |
+//! | connecting | the head of a stream | streaming | delivery `streaming`, one reconcile; see `pace.rs` for when |
 //! | connecting | another answer, or none | waiting | closed where a body would follow; see `turn.rs` |
 //! | streaming | bytes | streaming | each frame is judged and moves the cursor; a gap is a reconcile |
 //! | streaming | its end | waiting | |
@@ -46,7 +46,7 @@ pub use delivery::{DEGRADED_AFTER, Mode, POLL_INTERVAL, Trouble};
 use flow::Flow;
 pub use flow::PROVEN_AFTER;
 use pace::Pace;
-pub use pace::{BASE, CAP};
+pub use pace::{BASE, CAP, PULL_SPREAD, SPREAD};
 use phase::Phase;
 use turn::Turn;
 
@@ -58,6 +58,8 @@ pub struct Events {
     pace: Pace,
     cursor: Cursor,
     gaps: Gaps,
+    /// When the pull is due that the stream has brought.
+    owed: Option<Mono>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +124,6 @@ impl Events {
             Phase::Streaming { flow, .. } => Some(flow.wakeup()),
             Phase::Waiting { due } => Some(*due),
         };
-        [phase, self.delivery.wakeup(), self.gaps.wakeup()].into_iter().flatten().min()
+        [phase, self.delivery.wakeup(), self.gaps.wakeup(), self.owed].into_iter().flatten().min()
     }
 }

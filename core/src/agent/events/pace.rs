@@ -2,13 +2,17 @@
 //!
 //! | After | Wait |
 //! |---|---|
-//! | a failure | the base, doubled with each failure in a row up to a minute, a quarter either way |
+//! | a failure | the base, doubled with each failure in a row up to a minute, a quarter either way; from the second in a row on, evenly up to half a minute where that is longer |
 //! | a clean end | as much, but up to a quarter later, never earlier: a second at least |
 //! | 429 | what it asks, the base at least, up to a quarter later and an hour at most; else as after a failure |
 //! | a refusal, and where there is no stream | the interval of a probe, a tenth either way |
 //!
 //! The base is a second, or what the stream asked for by `retry`. Failures and ends are forgotten only when a stream was
 //! good for something, so that one which is opened and closed again and again is asked for ever more seldom.
+//!
+//! A second failure says that the control plane is away, and not this node's connection alone: it is away for all nodes,
+//! which must not come back together. For the same reason the pull that a stream brings is put off by up to a minute
+//! then.
 
 use core::time::Duration;
 
@@ -24,6 +28,14 @@ use crate::{
 pub const BASE: Duration = Duration::from_secs(1);
 /// The longest wait, before the jitter.
 pub const CAP: Duration = Duration::from_secs(60);
+
+/// Over how long nodes spread that have lost the control plane together.
+pub const SPREAD: Duration = Duration::from_secs(32);
+/// And over how long they pull when it is back.
+pub const PULL_SPREAD: Duration = Duration::from_secs(60);
+
+/// So many failures in a row are not this node's alone.
+const AWAY_AFTER: u32 = 2;
 
 /// So many ends in a row are no chance any more.
 const SLOW_AFTER: u32 = 4;
@@ -63,7 +75,19 @@ impl Pace {
 
     pub(super) fn failed(&mut self, jitter: Jitter) -> Duration {
         self.failures = self.failures.saturating_add(1);
-        self.grown(JITTER_PERCENT).wait(self.failures, jitter)
+        let wait = self.grown(JITTER_PERCENT).wait(self.failures, jitter);
+        if !self.is_away() {
+            return wait;
+        }
+        let middle = self.grown(0).wait(self.failures, Jitter::NONE);
+        let quarter = middle / (100 / JITTER_PERCENT);
+        let (least, most) = (middle - quarter, (middle + quarter).max(SPREAD));
+        least.saturating_add(evenly(most - least, jitter))
+    }
+
+    /// Whether it is the control plane that is away.
+    pub(super) const fn is_away(&self) -> bool {
+        self.failures >= AWAY_AFTER
     }
 
     pub(super) fn ended(&mut self, jitter: Jitter) -> Duration {
@@ -89,9 +113,18 @@ pub(super) fn probe(interval: Duration, jitter: Jitter) -> Duration {
     steady.wait(1, jitter)
 }
 
+/// How long the pull is put off that a stream brings.
+pub(super) fn put_off(jitter: Jitter) -> Duration {
+    evenly(PULL_SPREAD, jitter)
+}
+
 /// Up to a quarter more.
 fn later(wait: Duration, jitter: Jitter) -> Duration {
-    let span = wait / 8;
-    let middle = Backoff { base: span, factor: 1, cap: span, jitter_percent: 100 }.wait(1, jitter);
-    wait.saturating_add(middle)
+    wait.saturating_add(evenly(wait / 4, jitter))
+}
+
+/// Somewhere between nothing and the whole.
+pub(super) fn evenly(whole: Duration, jitter: Jitter) -> Duration {
+    let middle = whole / 2;
+    Backoff { base: middle, factor: 1, cap: middle, jitter_percent: 100 }.wait(1, jitter)
 }

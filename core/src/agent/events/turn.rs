@@ -2,7 +2,7 @@
 //!
 //! | The request for the stream is answered | Next try | Also |
 //! |---|---|---|
-//! | a stream | | one reconcile |
+//! | a stream | | one reconcile, put off behind an absence of the control plane |
 //! | 501 `signed_event_bus_not_provisioned` | at the slow pace | delivery `pull_only` |
 //! | 401, 403, 404 | at the slow pace | refused, which the readiness tells |
 //! | 400 | backoff | the cursor is cleared |
@@ -14,7 +14,11 @@
 use alloc::{format, string::String, vec::Vec};
 use core::{mem, time::Duration};
 
-use super::{DEGRADED_AFTER, Effect, Events, Flow, Input, Phase, delivery::Passed, pace::probe};
+use super::{
+    DEGRADED_AFTER, Effect, Events, Flow, Input, Phase,
+    delivery::Passed,
+    pace::{probe, put_off},
+};
 use crate::{
     agent::{
         facts::{EventSettings, Heard},
@@ -75,16 +79,14 @@ impl<'s> Turn<'s> {
         match self.events.delivery.passed(self.now.mono) {
             Passed::Nothing => {}
             Passed::Poll => self.effects.push(Effect::Poll),
-            Passed::Degraded => {
-                self.tell(Notice::warn(format!(
-                    "no stream of events for {} minutes: the desired state is pulled each minute until there is one \
-                     again",
-                    DEGRADED_AFTER.as_secs() / 60
-                )));
-                self.effects.push(Effect::Poll);
-            }
+            Passed::Degraded => self.tell(Notice::warn(format!(
+                "no stream of events for {} minutes: the desired state is pulled each minute until there is one again",
+                DEGRADED_AFTER.as_secs() / 60
+            ))),
         }
-        if self.events.gaps.take(self.now.mono) {
+        let is_owed = self.events.owed.is_some_and(|due| due <= self.now.mono);
+        if self.events.gaps.take(self.now.mono) || is_owed {
+            self.events.owed = None;
             self.effects.push(Effect::Reconcile);
         }
     }
@@ -191,7 +193,12 @@ impl<'s> Turn<'s> {
             true => Notice::info("the control plane streams events"),
             false => Notice::debug("the stream of events is open again"),
         });
-        self.effects.push(Effect::Reconcile);
+        match self.events.pace.is_away() {
+            true => {
+                self.events.owed.get_or_insert_with(|| now.after(put_off(jitter)));
+            }
+            false => self.effects.push(Effect::Reconcile),
+        }
     }
 
     /// The name of what is asked for or open.
@@ -211,7 +218,7 @@ impl<'s> Turn<'s> {
             true => Notice::info(text),
             false => Notice::debug(text),
         });
-        self.wait(wait);
+        self.wait(wait, jitter);
     }
 
     fn refused(&mut self, reason: &str, jitter: Jitter) {
@@ -226,7 +233,7 @@ impl<'s> Turn<'s> {
             true => Notice::warn(text),
             false => Notice::debug(text),
         });
-        self.wait(wait);
+        self.wait(wait, jitter);
     }
 
     fn failed(&mut self, reason: String, jitter: Jitter) {
@@ -241,7 +248,7 @@ impl<'s> Turn<'s> {
             wait.as_millis()
         );
         self.tell_trouble(text);
-        self.wait(wait);
+        self.wait(wait, jitter);
     }
 
     fn ended(&mut self, jitter: Jitter) {
@@ -254,13 +261,13 @@ impl<'s> Turn<'s> {
             true => self.tell_trouble(text),
             false => self.tell(Notice::debug(text)),
         }
-        self.wait(wait);
+        self.wait(wait, jitter);
     }
 
-    fn wait(&mut self, wait: Duration) {
+    fn wait(&mut self, wait: Duration, jitter: Jitter) {
         let now = self.now.mono;
         self.events.phase = Phase::Waiting { due: now.after(wait) };
-        self.events.delivery.lacks(now);
+        self.events.delivery.lacks(now, jitter);
     }
 
     /// The wait, but where there is no stream no less than that of a probe.

@@ -1,0 +1,189 @@
+//! What takes place is shown to each of the checks.
+
+use meshward_core::{
+    agent::{Acted, Effect, Exit, Heard, Input},
+    ids::ExecutionId,
+    time::{Mono, Now},
+    wire::timestamp::Timestamp,
+};
+
+use super::{Beginning, Checks, Rest, Sending, Serving, Violation};
+use crate::{disk::Disk, net::Caller, node::Node, route::Said, script::Token, signing::Keyring};
+
+impl Checks {
+    pub fn dispatched(&mut self, execution: ExecutionId, expires_at: Timestamp, known: bool) {
+        self.executions.dispatched(execution, expires_at, known);
+    }
+
+    /// The control plane was restarted.
+    pub fn forgot(&mut self) {
+        self.executions.forgot();
+        self.keys.forgot();
+        self.presence.forgot();
+        self.reports.forgot();
+        self.sessions.forgot();
+        self.streams.forgot();
+    }
+
+    /// The last fault is over.
+    pub fn healed(&mut self, now: Mono) {
+        self.keys.healed(now);
+        self.streams.healed(now);
+    }
+
+    pub fn damaged(&mut self, at: usize) {
+        self.keys.damaged(at);
+    }
+
+    /// A process ended; what it had asked is never answered.
+    pub fn died(&mut self, at: usize, node: &Node, ring: &Keyring) {
+        self.authority.died(at, node, ring);
+        self.executions.died(at);
+        self.pace.died(at);
+        self.presence.died(at);
+        self.sessions.died(at);
+        self.streams.died(at);
+    }
+
+    pub fn sent(&mut self, sending: &Sending<'_>) {
+        self.executions.sent(sending, &mut self.found);
+        self.keys.sent(sending, &mut self.found);
+        self.pace.sent(sending, &mut self.found);
+        self.streams.sent(sending, &mut self.found);
+        self.presence.sent(sending, &mut self.found);
+        self.reports.sent(sending, &mut self.found);
+        self.sessions.sent(sending, &mut self.found);
+    }
+
+    pub fn served(&mut self, serving: &Serving<'_>) {
+        self.executions.served(serving, &mut self.found);
+        self.keys.served(serving);
+        self.presence.served(serving, &mut self.found);
+        self.reports.served(serving, &mut self.found);
+        self.sessions.served(serving, &mut self.found);
+    }
+
+    /// An agent hears an answer; 0 is no answer in time. `now` is the agent's.
+    pub fn heard(&mut self, caller: Caller, said: &Said, status: u16, now: Mono) {
+        self.authority.heard(caller.node, said, status);
+        self.pace.heard(caller.node, said, status);
+        self.executions.heard(caller, said, status);
+        self.keys.heard(caller.node, said, status);
+        self.presence.heard(caller, said, status, now);
+        self.sessions.heard(caller, said, status);
+    }
+
+    pub fn began(&mut self, beginning: &Beginning<'_>) {
+        self.executions.began(beginning, &mut self.found);
+    }
+
+    /// What comes of a stream reaches its client; `now` is its own.
+    pub fn streamed(&mut self, caller: Caller, heard: &Heard, now: Mono) {
+        if matches!(heard, Heard::Answered(response) if response.is_success()) {
+            self.authority.opened(caller.node);
+        }
+        self.pace.streamed(caller.node, heard, now);
+        self.streams.streamed(caller, heard, now);
+    }
+
+    /// A client breaks its stream off; `now` is its own.
+    pub fn hung_up(&mut self, at: usize, now: Mono) {
+        self.pace.hung_up(at, now);
+    }
+
+    /// What an agent is told before it moves; of bytes of a stream, how many events that count end in them.
+    pub fn hears(
+        &mut self,
+        (at, node): (usize, &Node),
+        input: &Input,
+        now: Now,
+        ring: &Keyring,
+    ) -> Option<usize> {
+        if matches!(input, Input::Acted(Acted::Installed { .. })) {
+            self.pace.installed(at);
+        }
+        let Input::Acted(Acted::Heard { stream, heard: Heard::Bytes(bytes), .. }) = input else {
+            return None;
+        };
+        let genuine = self.authority.hears((at, *stream), (node, &bytes.0), now, ring);
+        if genuine > 0 {
+            self.pace.proven(at);
+        }
+        Some(genuine)
+    }
+
+    /// What bytes of a stream led to; whether that was anything.
+    pub fn reacts(
+        &mut self,
+        (at, genuine): (usize, usize),
+        effects: &[Effect],
+        ring: &Keyring,
+    ) -> u64 {
+        self.authority.reacts((at, genuine), effects, ring, &mut self.found)
+    }
+
+    /// A process that stood still goes on.
+    pub fn resumed(&mut self, at: usize, node: &Node, now: Mono) {
+        self.pace.resumed(at, now);
+        self.streams.resumed(at, node.now(now).mono);
+    }
+
+    /// Bytes that the control plane did not send are among those of a node's stream.
+    pub fn misled(&mut self, at: usize) {
+        self.streams.misled(at);
+    }
+
+    /// The desired state was changed so many times for the sake of it.
+    pub fn configured(&mut self, changes: u32, now: Mono) {
+        self.streams.configured(changes, now);
+    }
+
+    /// A run ended, with the status that tells it.
+    pub fn ended(&mut self, at: usize, execution: &ExecutionId, status: &'static str) {
+        self.executions.ended(at, execution, status);
+    }
+
+    pub fn exited(&mut self, exit: &Exit, token: Token) {
+        self.presence.exited(exit, token, &mut self.found);
+    }
+
+    /// An identity makes room for another.
+    pub fn retires(&mut self, at: usize, token: Token, now: Mono) {
+        self.authority.retires(at);
+        self.keys.retires(at);
+        self.pace.retires(at);
+        self.presence.retires(at, token, now, &mut self.found);
+    }
+
+    pub fn restored(&mut self, disk: &Disk) {
+        self.keys.restored(disk);
+    }
+
+    /// An agent was woken at the time it asked for; `now` is its own.
+    pub fn ticked(&mut self, at: usize, wakeup: Option<Mono>, now: Now) {
+        let moves_on = wakeup.is_none_or(|wakeup| wakeup > now.mono);
+        self.found.unless(moves_on, "a tick moves the wakeup on");
+        self.pace.ticked(at, now.mono, &mut self.found);
+    }
+
+    /// What holds at every moment.
+    pub fn stand(&mut self, nodes: &[Node], now: Mono) -> Result<(), Violation> {
+        self.keys.stand(nodes, now, &mut self.found);
+        self.reports.stand(nodes, &mut self.found);
+        self.archive.stand(nodes, &mut self.found);
+        self.streams.stand(nodes, now, &mut self.found);
+        self.found.take()
+    }
+
+    /// What holds when the faults are long over.
+    pub fn rested(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
+        self.keys.rested(rest, &mut self.found);
+        self.executions.rested(rest, &mut self.found);
+        self.presence.rested(rest, &mut self.found);
+        self.reports.rested(rest, &mut self.found);
+        self.sessions.rested(rest, &mut self.found);
+        self.archive.rested(rest, &mut self.found);
+        self.streams.rested(rest, &mut self.found);
+        self.found.take()
+    }
+}
