@@ -136,7 +136,7 @@ fn the_first_check_that_fails_gives_its_text_whatever_fails_behind_it() {
         (kindless.without("type"), "missing type"),
         (bare.clone(), "missing signature"),
         (bare.without("signature"), "missing signature"),
-        (undated.clone(), "missing issued_at"),
+        (undated, "missing issued_at"),
         (odd.clone().with("issued_at", "null"), "missing issued_at"),
         (odd.clone().with("issued_at", "\"0001-01-01T00:00:00Z\""), "missing issued_at"),
         (odd, "issued_at is not in its canonical form"),
@@ -174,7 +174,7 @@ fn what_is_no_envelope_is_refused_as_malformed() {
         sound.clone().with("issued_at", "\"2026-01-15 10:30:00Z\"").text(),
         sound.clone().with("issued_at", "1800000000").text(),
         sound.clone().with("key_id", "7").text(),
-        sound.clone().with("payload", deep).text(),
+        sound.with("payload", deep).text(),
     ];
     for data in rows {
         let judged = signing.judge(wall(NOW), &data);

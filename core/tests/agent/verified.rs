@@ -65,12 +65,12 @@ impl Streaming {
             told: Vec::new(),
         };
         started.give(Input::Restarted(Box::new(memory)));
-        let opened = started.ordered.iter().find_map(|effect| match effect {
-            Effect::Act(Act::Listen(stream, Listen::Open { .. })) => Some(*stream),
-            other => {
-                assert!(!matches!(other, Effect::Exit(_)));
-                None
+        let opened = started.ordered.iter().find_map(|effect| {
+            if let Effect::Act(Act::Listen(stream, Listen::Open { .. })) = effect {
+                return Some(*stream);
             }
+            assert!(!matches!(effect, Effect::Exit(_)));
+            None
         });
         started.stream = opened.expect("a stream is asked for");
         let head = Response::empty(200).with("content-type", "text/event-stream");
@@ -95,7 +95,14 @@ impl Streaming {
                     Effect::Keep { file, .. } if file != keys_file() => {
                         inputs.push(Input::Kept { file, outcome: Ok(()) });
                     }
-                    other => self.ordered.push(other),
+                    Effect::Gather
+                    | Effect::Store(_)
+                    | Effect::Keep { .. }
+                    | Effect::Send { .. }
+                    | Effect::Act(_)
+                    | Effect::Reply { .. }
+                    | Effect::Stream(_)
+                    | Effect::Exit(_) => self.ordered.push(effect),
                 }
             }
         }
@@ -117,13 +124,11 @@ impl Streaming {
 
     /// What was ordered to be written.
     fn written(&self) -> Option<Vec<u8>> {
-        self.ordered.iter().find_map(|effect| match effect {
-            Effect::Keep { file, change: Change::Write(Content(bytes)) }
-                if *file == keys_file() =>
-            {
-                Some(bytes.clone())
-            }
-            _ => None,
+        self.ordered.iter().find_map(|effect| {
+            let Effect::Keep { file, change: Change::Write(Content(bytes)) } = effect else {
+                return None;
+            };
+            (*file == keys_file()).then(|| bytes.clone())
         })
     }
 

@@ -68,7 +68,7 @@ struct Signed {
     probes: Vec<Vec<Vec<u8>>>,
     first: Signer,
     /// What was judged of each rotation under these keys at this time, which is all that a judgement depends on.
-    judged: RefCell<HashMap<(KeySet, u8, usize), Result<Event, Refused>>>,
+    judged: RefCell<HashMap<(KeySet, u8, usize), Judged>>,
     /// The keys and times of which it is known that nothing counts but what is to.
     asked: RefCell<HashSet<(KeySet, Model, u8)>>,
 }
@@ -100,6 +100,8 @@ impl Signed {
         }
     }
 }
+
+type Judged = Result<Event, Refused>;
 
 /// What the keys are to be.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -372,7 +374,7 @@ impl World for Node {
     }
 
     fn fault(&self) -> Option<&'static str> {
-        let keys = self.machine.keys().cloned().expect("the node is registered");
+        let Some(keys) = self.machine.keys().cloned() else { return Some("there are no keys") };
         let asked = (keys, self.model.clone(), self.time);
         if self.fault.is_some() || !self.signed.asked.borrow_mut().insert(asked) {
             return self.fault;

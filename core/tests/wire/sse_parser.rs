@@ -40,10 +40,12 @@ fn whole(stream: impl AsRef<[u8]>) -> Vec<Item> {
     told([stream.as_ref()])
 }
 
-/// Each stream with what it tells.
-fn table() -> Vec<(&'static [u8], Vec<Item>)> {
-    let rows: [&[(&[u8], Vec<Item>)]; 5] = [
-        &[
+/// A stream with what it tells.
+type Row = (&'static [u8], Vec<Item>);
+
+/// What the contract's server sends, and the examples of the text that is followed.
+fn sent() -> Vec<Row> {
+    vec![
             // What the contract's server sends.
             (
                 b"id: 7\nevent: policy_updated\ndata: {\"a\":1}\n\n",
@@ -76,78 +78,98 @@ fn table() -> Vec<(&'static [u8], Vec<Item>)> {
             ),
             (b"data\n\ndata\ndata\n\ndata:", vec![message(""), message("\n")]),
             (b"data:test\n\ndata: test\n\n", vec![message("test"), message("test")]),
-        ],
-        &[
-            // Ends of lines, in any mix.
-            (b"data: a\r\rdata: b\n\ndata: c\r\n\r\n", vec![message("a"), message("b"), message("c")]),
-            (b"data: a\r\n\rdata: b\n\r\ndata: c\r\n\n", vec![message("a"), message("b"), message("c")]),
-            (b"data: a\rdata: b\ndata: c\r\ndata\r\n\r\n", vec![message("a\nb\nc\n")]),
-            (b"\r\n\n\r\r\n", vec![]),
-            (b"data: a\r\n", vec![]),
-            (b"data: a", vec![]),
-            (b"", vec![]),
-            // One mark in front counts for nothing, anything else is a name.
-            (b"\xef\xbb\xbfdata: a\n\n", vec![message("a")]),
-            (b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\n", vec![]),
-            (b"\xef\xbbdata: a\n\ndata: b\n\n", vec![message("b")]),
-            (b"\xefdata: a\n\ndata: b\n\n", vec![message("b")]),
-            (b"\xef\nid:1\n\n", vec![moved("1")]),
-            (b"\xef\xbb\n\xef\xbb\xbfdata: a\n\n", vec![]),
-            (b"\xef\xbb\xbf", vec![]),
-            (b"\n\xef\xbb\xbfdata: a\n\n", vec![]),
-        ],
-        &[
-            // Names.
-            (b"Data: a\nDATA: b\ndata : c\n data: d\ndat: e\ndatas: f\nevents: g\n\n", vec![]),
-            (b"data: a\nunknown: b\nunknown\nunknown:\n:data: c\n:\n\n", vec![message("a")]),
-            (b"events:x\neven:x\nretryy:5\nidd:5\ni:5\ndata\n\n", vec![message("")]),
-            (b"data\0: a\n\0data: b\n\n", vec![]),
-            // One space behind the colon counts for nothing.
-            (b"data:  a\ndata:\tb\ndata: \n\n", vec![message(" a\n\tb\n")]),
-            (b"data::a\ndata: :\n\n", vec![message(":a\n:")]),
-            (b"event:  a\nid:  b \ndata:c\n\n", vec![event(" a", "c", Some(" b "))]),
-            // Data is the bytes as they came.
-            (b"data: \0a\0\n\n", vec![message("\0a\0")]),
-            (
-                b"data: \xff\xfe\xc3\n\n",
-                vec![Item::Event {
-                    kind: "message".into(),
-                    data: vec![0xff, 0xfe, 0xc3],
-                    id: None,
-                }],
-            ),
-            ("data: é€𝄞\n\n".as_bytes(), vec![message("é€𝄞")]),
-        ],
-        &[
-            // The kind is the last one named, of this frame alone.
-            (b"event: a\nevent: b\ndata: x\n\ndata: y\n\n", vec![event("b", "x", None), message("y")]),
-            (b"event: a\nevent\ndata: x\n\n", vec![message("x")]),
-            (b"event: a\n\ndata: x\n\n", vec![message("x")]),
-            ("event: é\ndata: x\n\n".as_bytes(), vec![event("é", "x", None)]),
-            (b"event: \xff\ndata: x\n\n", vec![event("\u{fffd}", "x", None)]),
-            // So is the id; one with a NUL does not count.
-            (b"id: 1\nid: 2\ndata: x\n\ndata: y\n\n", vec![event("message", "x", Some("2")), message("y")]),
-            (b"id: 1\nid: 2\0\ndata: x\n\n", vec![event("message", "x", Some("1"))]),
-            (b"id: \0\n\n", vec![]),
-            (b"id: 1\n\n", vec![moved("1")]),
-            (b"id: 1\nevent: a\n\nid\n\n", vec![moved("1"), moved("")]),
-            ("id: é\n\n".as_bytes(), vec![moved("é")]),
-            (b"id: \xc3\n\n", vec![moved("\u{fffd}")]),
-        ],
-        &[
-            // Waits, in milliseconds and within bounds, told at the end of their line.
-            (b"retry: 2500\n", vec![retry(2_500)]),
-            (b"retry:1000\nretry:60000\n", vec![retry(1_000), retry(60_000)]),
-            (b"retry: 0\nretry: 999\n", vec![retry(1_000), retry(1_000)]),
-            (b"retry: 60001\nretry: 18446744073709551616\n", vec![retry(60_000), retry(60_000)]),
-            (b"retry: 0000000000000000000000000002000\n", vec![retry(2_000)]),
-            (b"retry\nretry:\nretry: \nretry: -1\nretry: +1\nretry: 1.5\nretry: 1s\n", vec![]),
-            (b"retry:  2000\nretry: 2000 \nretry: \xd9\xa1\nretry: 20\x0000\n", vec![]),
-            (b"data: a\nretry: 3000\n\n", vec![retry(3_000), message("a")]),
-            (b"retry: 3000", vec![]),
-        ],
-    ];
-    rows.into_iter().flatten().cloned().collect()
+    ]
+}
+
+/// Ends of lines, in any mix, and marks in front.
+fn ends() -> Vec<Row> {
+    vec![
+        // Ends of lines, in any mix.
+        (b"data: a\r\rdata: b\n\ndata: c\r\n\r\n", vec![message("a"), message("b"), message("c")]),
+        (
+            b"data: a\r\n\rdata: b\n\r\ndata: c\r\n\n",
+            vec![message("a"), message("b"), message("c")],
+        ),
+        (b"data: a\rdata: b\ndata: c\r\ndata\r\n\r\n", vec![message("a\nb\nc\n")]),
+        (b"\r\n\n\r\r\n", vec![]),
+        (b"data: a\r\n", vec![]),
+        (b"data: a", vec![]),
+        (b"", vec![]),
+        // One mark in front counts for nothing, anything else is a name.
+        (b"\xef\xbb\xbfdata: a\n\n", vec![message("a")]),
+        (b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\n", vec![]),
+        (b"\xef\xbbdata: a\n\ndata: b\n\n", vec![message("b")]),
+        (b"\xefdata: a\n\ndata: b\n\n", vec![message("b")]),
+        (b"\xef\nid:1\n\n", vec![moved("1")]),
+        (b"\xef\xbb\n\xef\xbb\xbfdata: a\n\n", vec![]),
+        (b"\xef\xbb\xbf", vec![]),
+        (b"\n\xef\xbb\xbfdata: a\n\n", vec![]),
+    ]
+}
+
+/// Names of fields, the space behind the colon, and data as it came.
+fn names() -> Vec<Row> {
+    vec![
+        // Names.
+        (b"Data: a\nDATA: b\ndata : c\n data: d\ndat: e\ndatas: f\nevents: g\n\n", vec![]),
+        (b"data: a\nunknown: b\nunknown\nunknown:\n:data: c\n:\n\n", vec![message("a")]),
+        (b"events:x\neven:x\nretryy:5\nidd:5\ni:5\ndata\n\n", vec![message("")]),
+        (b"data\0: a\n\0data: b\n\n", vec![]),
+        // One space behind the colon counts for nothing.
+        (b"data:  a\ndata:\tb\ndata: \n\n", vec![message(" a\n\tb\n")]),
+        (b"data::a\ndata: :\n\n", vec![message(":a\n:")]),
+        (b"event:  a\nid:  b \ndata:c\n\n", vec![event(" a", "c", Some(" b "))]),
+        // Data is the bytes as they came.
+        (b"data: \0a\0\n\n", vec![message("\0a\0")]),
+        (
+            b"data: \xff\xfe\xc3\n\n",
+            vec![Item::Event { kind: "message".into(), data: vec![0xff, 0xfe, 0xc3], id: None }],
+        ),
+        ("data: é€𝄞\n\n".as_bytes(), vec![message("é€𝄞")]),
+    ]
+}
+
+/// The kind and the id of a frame.
+fn values() -> Vec<Row> {
+    vec![
+        // The kind is the last one named, of this frame alone.
+        (b"event: a\nevent: b\ndata: x\n\ndata: y\n\n", vec![event("b", "x", None), message("y")]),
+        (b"event: a\nevent\ndata: x\n\n", vec![message("x")]),
+        (b"event: a\n\ndata: x\n\n", vec![message("x")]),
+        ("event: é\ndata: x\n\n".as_bytes(), vec![event("é", "x", None)]),
+        (b"event: \xff\ndata: x\n\n", vec![event("\u{fffd}", "x", None)]),
+        // So is the id; one with a NUL does not count.
+        (
+            b"id: 1\nid: 2\ndata: x\n\ndata: y\n\n",
+            vec![event("message", "x", Some("2")), message("y")],
+        ),
+        (b"id: 1\nid: 2\0\ndata: x\n\n", vec![event("message", "x", Some("1"))]),
+        (b"id: \0\n\n", vec![]),
+        (b"id: 1\n\n", vec![moved("1")]),
+        (b"id: 1\nevent: a\n\nid\n\n", vec![moved("1"), moved("")]),
+        ("id: é\n\n".as_bytes(), vec![moved("é")]),
+        (b"id: \xc3\n\n", vec![moved("\u{fffd}")]),
+    ]
+}
+
+/// Waits.
+fn waits() -> Vec<Row> {
+    vec![
+        // Waits, in milliseconds and within bounds, told at the end of their line.
+        (b"retry: 2500\n", vec![retry(2_500)]),
+        (b"retry:1000\nretry:60000\n", vec![retry(1_000), retry(60_000)]),
+        (b"retry: 0\nretry: 999\n", vec![retry(1_000), retry(1_000)]),
+        (b"retry: 60001\nretry: 18446744073709551616\n", vec![retry(60_000), retry(60_000)]),
+        (b"retry: 0000000000000000000000000002000\n", vec![retry(2_000)]),
+        (b"retry\nretry:\nretry: \nretry: -1\nretry: +1\nretry: 1.5\nretry: 1s\n", vec![]),
+        (b"retry:  2000\nretry: 2000 \nretry: \xd9\xa1\nretry: 20\x0000\n", vec![]),
+        (b"data: a\nretry: 3000\n\n", vec![retry(3_000), message("a")]),
+        (b"retry: 3000", vec![]),
+    ]
+}
+
+fn table() -> Vec<Row> {
+    [sent(), ends(), names(), values(), waits()].concat()
 }
 
 #[test]

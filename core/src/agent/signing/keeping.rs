@@ -1,6 +1,7 @@
 //! The file of the keys: one change of it at a time, tried again for as long as the disk refuses.
 
-use alloc::format;
+use alloc::{format, string::ToString as _, vec::Vec};
+use core::time::Duration;
 
 use super::Effect;
 use crate::{
@@ -16,7 +17,6 @@ use crate::{
         timestamp::Timestamp,
     },
 };
-use core::time::Duration;
 
 /// The waits between tries to write the file.
 pub const BACKOFF: Backoff = Backoff {
@@ -53,12 +53,12 @@ impl Keeping {
         &mut self,
         now: Now,
         content: FoundContent,
-        effects: &mut alloc::vec::Vec<Effect>,
+        effects: &mut Vec<Effect>,
     ) -> Option<KeySet> {
         let reason = match content {
             FoundContent::Bytes(Content(bytes)) => match KeySet::decode(&bytes) {
                 Ok(keys) => return Some(keys),
-                Err(damage) => format!("{damage}"),
+                Err(damage) => damage.to_string(),
             },
             FoundContent::Foreign(kind) => format!("it is {kind}"),
         };
