@@ -445,7 +445,8 @@ impl Judge {
                 assert!(self.in_a_row < 2 || !at_once, "not all nodes at once");
                 if !at_once {
                     assert_eq!(orders(effects.to_vec()), []);
-                    self.owed.get_or_insert(self.now.mono.after(PULL_SPREAD + seconds(1)));
+                    let due = self.now.mono.after(PULL_SPREAD + seconds(1));
+                    self.owed.get_or_insert(due);
                 }
                 assert_eq!(self.events.mode(), Mode::Streaming);
             }

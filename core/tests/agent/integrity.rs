@@ -202,7 +202,7 @@ fn what_is_seen_first_is_kept_and_nobody_is_told() {
     assert_eq!((program.path.as_str(), program.version.as_str()), (PROGRAM, "1.2.3"));
     assert_eq!(program.checksum, IMAGE);
     assert_eq!(known.host_key.expect("the key is known").fingerprint.as_str(), "SHA256:one");
-    assert_eq!(known.hooks.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(known.hooks.into_keys().collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(desk.integrity.waiting(), 0);
 }
 

@@ -10,7 +10,7 @@ use meshward_core::{
     wire::{
         checksums::Checksums,
         grammar::{Checksum, Fingerprint},
-        http::Request,
+        http::{Body, Request},
     },
 };
 
@@ -99,10 +99,8 @@ fn errors(effects: &[Effect]) -> Vec<String> {
 
 fn body(request: &Request) -> String {
     match &request.body {
-        meshward_core::wire::http::Body::Whole(bytes) => {
-            String::from_utf8(bytes.clone()).expect("it is text")
-        }
-        other => panic!("{other:?}"),
+        Body::Whole(bytes) => String::from_utf8(bytes.clone()).expect("it is text"),
+        other @ (Body::Oversized | Body::Unreadable) => panic!("{other:?}"),
     }
 }
 
