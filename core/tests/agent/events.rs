@@ -263,68 +263,57 @@ fn a_success_that_is_no_stream_is_closed_since_a_body_would_follow() {
     }
 }
 
+/// An input, the phase behind it, and what it leads to.
+type Row = (&'static str, Input, &'static str, Vec<Effect>);
+
+/// What a phase makes of what concerns its own stream, and of the rest.
+fn rows(line: &Line) -> Vec<Row> {
+    let before = line.phase();
+    let named = line.last;
+    let opened = Effect::Open { stream: CallId(named.0 + 1), cursor: None };
+    let is_open = matches!(before, "connecting" | "streaming");
+    let closes = is_open.then_some(Effect::Close(named));
+    let own = |heard: Heard| Input::Heard { stream: named, heard, jitter: Jitter::NONE };
+    let is_asked = before == "connecting";
+    let ended = if is_open { "waiting" } else { before };
+    let reconciles = is_asked.then_some(Effect::Reconcile).into_iter().collect();
+    let judges = (before == "streaming").then(|| judged(7)).into_iter().collect();
+    vec![
+        ("armed", Input::Armed, "connecting", closes.clone().into_iter().chain([opened]).collect()),
+        ("quieted", Input::Quieted, "off", closes.into_iter().collect()),
+        ("verified", Input::Verified, before, vec![]),
+        ("ticked", Input::Ticked, before, vec![]),
+        (
+            "a stream",
+            own(answered(&stream_head())),
+            if is_asked { "streaming" } else { before },
+            reconciles,
+        ),
+        (
+            "an error",
+            own(refusal(503, "pool_exhausted")),
+            if is_asked { "waiting" } else { before },
+            vec![],
+        ),
+        ("bytes", own(heard_bytes(&frame(7))), before, judges),
+        ("a clean end", own(Heard::Ended(None)), ended, vec![]),
+        ("an end", own(lost()), ended, vec![]),
+    ]
+}
+
 #[test]
 fn each_phase_makes_of_each_input_what_its_row_says() {
-    let waiting = || {
-        let mut line = Line::armed();
-        line.heard(lost());
-        line
+    let mut waiting = Line::armed();
+    waiting.heard(lost());
+    let strays = || {
+        let strays = [answered(&stream_head()), refusal(401, "x"), heard_bytes(&frame(7)), lost()];
+        strays.map(|heard| Input::Heard { stream: CallId(77), heard, jitter: Jitter::NONE })
     };
-    let off = Line::new;
-    let phases: [fn() -> Line; 3] = [off, Line::armed, Line::streaming];
-    let lines = phases.iter().map(|make| make()).chain([waiting()]);
-    let own =
-        |line: &Line, heard: Heard| Input::Heard { stream: line.last, heard, jitter: Jitter::NONE };
-    let other = |heard: Heard| Input::Heard { stream: CallId(77), heard, jitter: Jitter::NONE };
     let mut met = 0;
-    for line in lines {
+    for line in [Line::new(), Line::armed(), Line::streaming(), waiting] {
         let before = line.phase();
-        let named = line.last;
-        let next = CallId(named.0 + 1);
-        let opened = Effect::Open { stream: next, cursor: None };
-        let closed = || Effect::Close(named);
-        let is_open = matches!(before, "connecting" | "streaming");
-        let rows: Vec<(&str, Input, &str, Vec<Effect>)> = vec![
-            (
-                "armed",
-                Input::Armed,
-                "connecting",
-                if is_open { vec![closed(), opened] } else { vec![opened] },
-            ),
-            ("quieted", Input::Quieted, "off", if is_open { vec![closed()] } else { vec![] }),
-            ("verified", Input::Verified, before, vec![]),
-            ("ticked", Input::Ticked, before, vec![]),
-            (
-                "a stream",
-                own(&line, answered(&stream_head())),
-                if before == "connecting" { "streaming" } else { before },
-                if before == "connecting" { vec![Effect::Reconcile] } else { vec![] },
-            ),
-            (
-                "an error",
-                own(&line, refusal(503, "pool_exhausted")),
-                if before == "connecting" { "waiting" } else { before },
-                vec![],
-            ),
-            (
-                "bytes",
-                own(&line, heard_bytes(&frame(7))),
-                before,
-                if before == "streaming" { vec![judged(7)] } else { vec![] },
-            ),
-            (
-                "a clean end",
-                own(&line, Heard::Ended(None)),
-                if is_open { "waiting" } else { before },
-                vec![],
-            ),
-            ("an end", own(&line, lost()), if is_open { "waiting" } else { before }, vec![]),
-            ("another's stream", other(answered(&stream_head())), before, vec![]),
-            ("another's error", other(refusal(401, "unauthorized")), before, vec![]),
-            ("another's bytes", other(heard_bytes(&frame(7))), before, vec![]),
-            ("another's end", other(lost()), before, vec![]),
-        ];
-        for (what, input, after, effects) in rows {
+        let strays = strays().map(|input| ("another stream", input, before, vec![]));
+        for (what, input, after, effects) in rows(&line).into_iter().chain(strays) {
             let mut line = line.clone();
             assert_eq!(orders(line.give(input)), effects, "{before}, {what}");
             assert_eq!(line.phase(), after, "{before}, {what}");

@@ -365,63 +365,62 @@ impl Judge {
     }
 
     fn take(&mut self, one: Move, jitter: Jitter) {
-        let asked = self.open.filter(|_| !self.is_streaming);
-        let heard = |heard| (self.open, heard);
-        let (stream, heard) = match one {
+        let (open, asked) = (self.open, self.open.filter(|_| !self.is_streaming));
+        match one {
             Move::Answer(status, after) => {
                 let response = Response::empty(status);
                 let response = match after {
                     Some(after) => response.with("retry-after", &after.to_string()),
                     None => response,
                 };
-                (asked, answered(&response))
+                self.hear(asked, answered(&response), jitter);
             }
-            Move::Stream => (asked, answered(&stream_head())),
-            Move::NoStream => (asked, refusal(501, BUS)),
-            Move::Bytes(bytes) => heard(heard_bytes(&bytes)),
-            Move::Ended(true) => heard(Heard::Ended(None)),
-            Move::Ended(false) => heard(lost()),
-            Move::Stray(name) => (Some(CallId(name + 1_000_000)), lost()),
+            Move::Stream => self.hear(asked, answered(&stream_head()), jitter),
+            Move::NoStream => self.hear(asked, refusal(501, BUS), jitter),
+            Move::Bytes(bytes) => self.hear(open, heard_bytes(&bytes), jitter),
+            Move::Ended(true) => self.hear(open, Heard::Ended(None), jitter),
+            Move::Ended(false) => self.hear(open, lost(), jitter),
+            Move::Stray(name) => self.hear(Some(CallId(name + 1_000_000)), lost(), jitter),
             Move::Verified => {
                 let effects = self.give(Input::Verified);
                 if self.is_streaming {
                     self.in_a_row = 0;
                 }
-                return self.look(&effects, false);
+                self.look(&effects, false);
             }
             Move::Armed => {
                 self.in_a_row = 0;
                 self.is_descoped = false;
                 self.owed = None;
                 let effects = self.give(Input::Armed);
-                return self.look(&effects, true);
+                self.look(&effects, true);
             }
             Move::Quieted => {
                 let effects = self.give(Input::Quieted);
                 self.owed = None;
                 self.look(&effects, false);
                 assert_eq!((self.open, self.events.wakeup()), (None, None));
-                return;
             }
-            Move::Woken => {
-                let Some(due) = self.events.wakeup() else { return };
-                self.now = self.now.after(due.since(self.now.mono));
-                self.tick();
-                let next = self.events.wakeup();
-                assert!(
-                    next.is_none_or(|next| next > self.now.mono),
-                    "a tick that changes nothing"
-                );
-                return;
-            }
+            Move::Woken => self.wake(),
             Move::Passes(time) => {
                 self.now = self.now.after(Duration::from_millis(time.into()));
-                return self.tick();
+                self.tick();
             }
-        };
+        }
+    }
+
+    fn wake(&mut self) {
+        let Some(due) = self.events.wakeup() else { return };
+        self.now = self.now.after(due.since(self.now.mono));
+        self.tick();
+        let next = self.events.wakeup();
+        assert!(next.is_none_or(|next| next > self.now.mono), "a tick that changes nothing");
+    }
+
+    fn hear(&mut self, stream: Option<CallId>, heard: Heard, jitter: Jitter) {
         let Some(stream) = stream else { return };
         let is_own = self.open == Some(stream);
-        let was_asked = asked.is_some() && is_own;
+        let was_asked = is_own && !self.is_streaming;
         let effects = self.give(Input::Heard { stream, heard: heard.clone(), jitter });
         if !is_own {
             assert_eq!(effects, [], "what is no longer followed");

@@ -44,6 +44,7 @@ mod sessions_rows;
 mod signed;
 mod signing;
 mod signing_keys;
+mod signing_mutants;
 mod standing;
 #[path = "../support/mod.rs"]
 mod support;
@@ -51,6 +52,7 @@ mod sync;
 mod tcp;
 mod upload;
 mod verdict;
+mod verified;
 mod view;
 mod watch;
 mod whole;

@@ -5,14 +5,14 @@ use std::{collections::VecDeque, time::Duration};
 
 use meshward_core::{
     agent::{
-        Act, Acted, Agent, Answer, Captured, Carried, Cause, DRAIN_MAX, Effect, Ending, Exit,
-        Failure, Input, Memory, Order, RunId, Scan, SessionFact, SessionOrder, Settings, Sight,
-        StagedFile, StateFile, Stored,
+        Act, Acted, Agent, Answer, Bytes, Captured, Carried, Cause, DRAIN_MAX, Effect, Ending,
+        EventSettings, Exit, Failure, Heard, Input, Listen, Memory, Order, RunId, Scan,
+        SessionFact, SessionOrder, Settings, Sight, StagedFile, StateFile, Stored,
     },
     backoff::Jitter,
     ids::CallId,
     time::Now,
-    wire::identity::Flaw,
+    wire::{http::Response, identity::Flaw},
 };
 use proptest::prelude::*;
 
@@ -31,6 +31,7 @@ enum Event {
     Stored { order: usize, fails: bool, chance: u16 },
     Finished { run: usize, code: i32 },
     Kept { file: usize, fails: bool },
+    Heard { content: usize, chance: u16 },
     Passed(u64),
     Woken,
     Ticked,
@@ -46,6 +47,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => (0_usize..3, 0..2).prop_map(|(run, code)| Event::Finished { run, code }),
         4 => (0_usize..5, prop::bool::weighted(0.2))
             .prop_map(|(file, fails)| Event::Kept { file, fails }),
+        4 => (0_usize..9, any::<u16>()).prop_map(|(content, chance)| Event::Heard { content, chance }),
         2 => (0_u64..20_000).prop_map(Event::Passed),
         4 => Just(Event::Woken),
         1 => Just(Event::Ticked),
@@ -59,6 +61,8 @@ struct Shell {
     orders: Vec<Order>,
     runs: Vec<RunId>,
     files: Vec<StateFile>,
+    /// The stream that is asked for, or open where that is said, and never two.
+    stream: Option<(CallId, bool)>,
     /// What is known at once, and told when all orders of a step are begun.
     ready: VecDeque<Input>,
     log: Vec<(Now, Input)>,
@@ -67,9 +71,13 @@ struct Shell {
     draining: bool,
 }
 
-/// Lets the hooks be looked at, which is never to be waited for.
+/// Lets the hooks be looked at, which is never to be waited for, and events be asked for.
 fn with_hooks(mut settings: Settings) -> Settings {
     settings.actions.hooks = true;
+    settings.senses.events = Some(EventSettings {
+        idle_timeout: Duration::from_secs(90),
+        reprobe_interval: Duration::from_secs(600),
+    });
     settings
 }
 
@@ -81,6 +89,7 @@ impl Shell {
             orders: Vec::new(),
             runs: Vec::new(),
             files: Vec::new(),
+            stream: None,
             ready: VecDeque::new(),
             log: Vec::new(),
             exits: Vec::new(),
@@ -97,6 +106,7 @@ impl Shell {
             Event::Stored { order, fails, chance } => self.stored(order, fails, chance),
             Event::Finished { run, code } => self.finished(run, code),
             Event::Kept { file, fails } => self.kept(file, fails),
+            Event::Heard { content, chance } => self.heard(content, chance),
             Event::Passed(millis) => self.bench.pass(Duration::from_millis(millis)),
             Event::Woken => self.wake(),
             Event::Ticked => self.give(Input::Ticked),
@@ -138,6 +148,21 @@ impl Shell {
             let outcome = if fails { Err("full".into()) } else { Ok(()) };
             self.give(Input::Kept { file, outcome });
         }
+    }
+
+    fn heard(&mut self, content: usize, chance: u16) {
+        let Some((stream, is_open)) = self.stream else { return };
+        let heard = heard(content);
+        match (&heard, is_open) {
+            (Heard::Answered(answer), false) => {
+                self.stream = answer.is_success().then_some((stream, true));
+            }
+            (Heard::Answered(_), true) | (Heard::Bytes(_), false) => return,
+            (Heard::Bytes(_), true) => {}
+            (Heard::Ended(_), _) => self.stream = None,
+        }
+        let jitter = Jitter::drawn(chance);
+        self.give(Input::Acted(Acted::Heard { stream, heard, jitter }));
     }
 
     fn wake(&mut self) {
@@ -208,9 +233,17 @@ impl Shell {
                 let fact = SessionFact::Closed(Carried { bytes_in: 1, bytes_out: 2 });
                 self.find(Input::Acted(Acted::Session(session, fact)));
             }
-            Effect::Act(Act::Listen(..) | Act::Discover(_) | Act::Measure) => {
-                panic!("this agent senses nothing")
+            Effect::Act(Act::Listen(stream, Listen::Open { .. })) => {
+                assert!(stream > self.last_call && !self.draining);
+                assert_eq!(self.stream.replace((stream, false)), None, "two streams at once");
+                self.last_call = stream;
             }
+            Effect::Act(Act::Listen(stream, Listen::Close)) => {
+                // It may have ended, which is on its way to be told.
+                assert!(self.stream.is_none_or(|(open, _)| open == stream));
+                self.stream = None;
+            }
+            Effect::Act(Act::Discover(_) | Act::Measure) => panic!("no other sense is on"),
             Effect::Reply { .. } | Effect::Stream(_) => panic!("nobody asked"),
             Effect::Tell(_) => {}
             Effect::Exit(exit) => self.exits.push(exit),
@@ -230,6 +263,25 @@ fn done(order: &Order) -> Stored {
         Order::SetAside { .. } | Order::ForgetToken(_) | Order::Discard | Order::Shelve => {
             Stored::Done
         }
+    }
+}
+
+/// What a stream tells.
+fn heard(content: usize) -> Heard {
+    let typed = |kind| Response::empty(200).with("content-type", kind);
+    let bytes = |bytes: &[u8]| Heard::Bytes(Bytes(bytes.to_vec()));
+    match content {
+        0 => Heard::Ended(None),
+        1 => Heard::Ended(Some(Failure::Unreachable.into())),
+        2 => Heard::Answered(Response::empty(401)),
+        3 => match problem(501, "signed_event_bus_not_provisioned") {
+            Answer::Responded(response) => Heard::Answered(response),
+            Answer::Failed(lost) => Heard::Ended(Some(lost)),
+        },
+        4 => Heard::Answered(typed("text/html")),
+        5 => bytes(b"id: 7\nevent: x\ndata: {\"id\":\"x\",\"type\":\"rotate_keys\"}\n\n"),
+        6 => bytes(b": alive\n\nid: 3\n\nretry: 2000\n"),
+        _ => Heard::Answered(typed("text/event-stream")),
     }
 }
 

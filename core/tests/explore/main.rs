@@ -5,3 +5,6 @@ mod reports;
 mod rotation;
 mod search;
 mod sessions;
+#[path = "../support/signed.rs"]
+mod signed;
+mod signing;

@@ -26,6 +26,7 @@ mod pulled;
 mod quote;
 mod retry_after;
 mod secret;
+mod signing_keys;
 mod sse;
 mod sse_parser;
 #[path = "../support/mod.rs"]

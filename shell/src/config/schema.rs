@@ -211,16 +211,7 @@ pub(super) fn find(path: &str) -> Option<&'static Key> {
 }
 
 /// What is checked and otherwise without effect so far: sections, keys, or the starts of keys.
-const IDLE: &[&str] = &[
-    "audit.",
-    "control_plane.sse_",
-    "integrity.",
-    "logs.",
-    "metrics.",
-    "nat.",
-    "policy.",
-    "tunnel.",
-];
+const IDLE: &[&str] = &["audit.", "integrity.", "logs.", "metrics.", "nat.", "policy.", "tunnel."];
 
 /// Whether a setting has no effect in this version.
 pub(super) fn is_idle(path: &str) -> bool {

@@ -33,8 +33,10 @@ async fn an_agent_that_is_killed_again_and_again_registers_once_and_goes_on() {
         assert!(alive.is_err());
         agent.kill();
     }
-    post(&plane, "/test/configure-heartbeat", &json!({"reconcile": true, "rotate_keys": false}));
     let _last = node.start();
+    // On a busy machine none of them may have lived long enough for it.
+    until("a key is rotated", || counter(&plane, "key_rotate_count") > 0).await;
+    post(&plane, "/test/configure-heartbeat", &json!({"reconcile": true, "rotate_keys": false}));
     until("every execution has ended", || {
         let statuses: BTreeMap<String, String> =
             serde_json::from_value(get(&plane, "/test/executions")).unwrap();
@@ -44,7 +46,6 @@ async fn an_agent_that_is_killed_again_and_again_registers_once_and_goes_on() {
     .await;
     until("no key is staged", || !node.data("rotation_pending_key").exists()).await;
     assert_eq!(counter(&plane, "registration_count"), 1);
-    assert!(counter(&plane, "key_rotate_count") > 0);
     let receipt = node.identity()["last_rotation"]["wrap_key_version"].as_u64().unwrap();
     assert_eq!(receipt, counter(&plane, "key_rotate_count"), "the receipt kept is the newest one");
 }

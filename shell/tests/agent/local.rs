@@ -83,8 +83,8 @@ async fn the_socket_speaks_json_and_is_closed_to_others() {
         "{answer}"
     );
     post(&plane, "/test/configure-state", &json!({"state": null}));
-    until("a null block clears the metadata", || {
-        ask(&node, "/v1/state/metadata").ends_with("{}\n")
+    until("a null block clears the metadata but for the agent's own", || {
+        ask(&node, "/v1/state/metadata").ends_with("\n{\"delivery_mode\":\"streaming\"}\n")
     })
     .await;
 }

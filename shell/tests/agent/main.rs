@@ -36,6 +36,8 @@ mod session;
 mod session_wire;
 #[cfg(feature = "fault-tests")]
 mod strace;
+mod stream;
+mod stream_wire;
 mod tcp;
 mod terminal;
 #[cfg(feature = "tool-tests")]

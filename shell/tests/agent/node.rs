@@ -156,6 +156,12 @@ impl Drop for Agent {
 /// A control plane whose journal is walked when the test has ended well.
 pub(crate) struct Plane(Running);
 
+impl Plane {
+    pub(crate) const fn of(running: Running) -> Self {
+        Self(running)
+    }
+}
+
 impl Deref for Plane {
     type Target = Running;
 

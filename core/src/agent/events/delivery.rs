@@ -53,7 +53,7 @@ pub enum Trouble {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delivery {
     way: Way,
-    /// Since when no stream is open that should be.
+    /// Since when no stream is open.
     lacking: Option<Mono>,
     /// How long behind the change of the mode the first poll is, as nodes that lost the control plane together would
     /// else poll together for ever.
@@ -115,7 +115,7 @@ impl Delivery {
 
     /// No stream is open.
     pub(super) fn lacks(&mut self, now: Mono, jitter: Jitter) {
-        if !self.is_descoped() && self.lacking.is_none() {
+        if self.lacking.is_none() {
             self.lacking = Some(now);
             self.first_poll = pace::evenly(POLL_INTERVAL, jitter);
         }

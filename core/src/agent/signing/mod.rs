@@ -28,7 +28,7 @@ use keeping::Keeping;
 use refusals::Refusals;
 
 /// The keys in force, and their file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Signing {
     /// What a start found, until it is known whose this node is.
     found: Option<KeySet>,

@@ -18,14 +18,14 @@ pub const KIND_SHOWN_MAX: usize = 64;
 /// How many reasons there are.
 const REASONS: usize = 11;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Refusals {
     tallies: [Tally; REASONS],
     kinds: BTreeSet<String>,
 }
 
 /// Of one reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Tally {
     told: Option<Mono>,
     /// How many were not told since.

@@ -23,7 +23,10 @@ use crate::{
 impl Turn<'_> {
     pub(super) fn events(&mut self, input: events::Input) {
         let Some(settings) = &self.settings.senses.events else { return };
-        let (was, fresh) = (self.agent.senses.events.mode(), self.agent.last_call.next());
+        let was = self.agent.senses.events.mode();
+        // A name that no call gets, whatever else is ordered in this step.
+        self.agent.last_call = self.agent.last_call.next();
+        let fresh = self.agent.last_call;
         let machine = mem::take(&mut self.agent.senses.events);
         let step = machine.step(settings, fresh, self.now, input);
         self.agent.senses.events = step.state;
@@ -55,7 +58,6 @@ impl Turn<'_> {
     }
 
     fn listen(&mut self, stream: CallId, cursor: Option<&str>) {
-        self.agent.last_call = stream;
         let call = Call::Events { node: self.node() };
         let request = events::headers(self.request(&call, Vec::new()), cursor);
         let (timeout, answer_max) = (self.settings.request_timeout, post::answer_max(&call));
