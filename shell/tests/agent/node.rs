@@ -38,9 +38,9 @@ impl Node {
         // The servers of the defaults are out in the world, where no test asks anything.
         let nat = if extra.contains("[nat]") { "" } else { "[nat]\nenabled = false\n" };
         let text = format!(
-            "[node]\ndata_dir = {:?}\nrun_dir = {:?}\n[control_plane]\nurl = {url:?}\n[registration]\n\
+            "{nat}[node]\ndata_dir = {:?}\nrun_dir = {:?}\n[control_plane]\nurl = {url:?}\n[registration]\n\
              project_id = {:?}\nresource_handle = \"node-1\"\ntoken_file = {:?}\n\
-             {nat}[heartbeat]\ninterval = \"1s\"\n[reconcile]\ninterval = \"1s\"\n{extra}",
+             [heartbeat]\ninterval = \"1s\"\n[reconcile]\ninterval = \"1s\"\n{extra}",
             node.path("data"),
             node.path("run"),
             site::PROJECT_ID,
