@@ -52,12 +52,12 @@ fn failures_double_the_wait_up_to_a_minute() {
         line.heard(answered(&stream_head()));
         line.heard(lost());
     });
-    let grown = [16_750, 17_500, 19_000, 22_000, 32_000, 60_000, 60_000, 60_000, 60_000];
+    let grown = [2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000];
     assert_eq!(told, grown, "a stream that tells nothing changes nothing");
 }
 
 #[test]
-fn a_second_failure_in_a_row_spreads_the_nodes_evenly_over_half_a_minute() {
+fn a_second_connection_that_comes_to_nothing_spreads_the_nodes_evenly_over_half_a_minute() {
     let wait = |chance: u16| {
         let mut line = Line::armed();
         line.heard(lost());
@@ -73,6 +73,26 @@ fn a_second_failure_in_a_row_spreads_the_nodes_evenly_over_half_a_minute() {
         steps.iter().all(|step| step.abs_diff(steps[0]) < Duration::from_millis(1)),
         "{steps:?}"
     );
+}
+
+#[test]
+fn a_control_plane_that_answers_is_there_and_spreads_nobody() {
+    let mut line = Line::armed();
+    let told = waits(&mut line, 4, |line| {
+        line.heard(answered(&Response::empty(503)));
+    });
+    assert_eq!(told, [1_000, 2_000, 4_000, 8_000]);
+    let effects = line.heard(answered(&stream_head()));
+    assert_eq!(orders(effects), [Effect::Reconcile]);
+    // An answer in between begins the count anew.
+    let mut line = Line::armed();
+    line.heard(lost());
+    line.reopened();
+    line.heard(answered(&Response::empty(503)));
+    line.reopened();
+    line.heard(lost());
+    line.reopened();
+    assert_eq!(orders(line.heard(answered(&stream_head()))), [Effect::Reconcile]);
 }
 
 #[test]
@@ -302,6 +322,8 @@ struct Judge {
     up_since: Mono,
     /// Failures and ends since a stream was good for something.
     in_a_row: u32,
+    /// Connections that came to nothing since the last answer, but for those that fell silent.
+    unanswered: u32,
     /// Nothing may be asked for before.
     not_before: Mono,
     is_descoped: bool,
@@ -390,6 +412,7 @@ impl Judge {
             }
             Move::Armed => {
                 self.in_a_row = 0;
+                self.unanswered = 0;
                 self.is_descoped = false;
                 self.owed = None;
                 let effects = self.give(Input::Armed);
@@ -426,6 +449,9 @@ impl Judge {
             assert_eq!(effects, [], "what is no longer followed");
             return;
         }
+        if matches!(heard, Heard::Ended(Some(_))) || was_asked && heard == Heard::Ended(None) {
+            self.unanswered += 1;
+        }
         if was_asked {
             self.judge_answer(&heard, &effects);
         } else if matches!(heard, Heard::Ended(_)) {
@@ -442,7 +468,9 @@ impl Judge {
                 self.up_since = self.now.mono;
                 // The machine may count failures that are forgotten here.
                 let at_once = orders(effects.to_vec()) == [Effect::Reconcile];
-                assert!(self.in_a_row < 2 || !at_once, "not all nodes at once");
+                assert!(self.unanswered < 2 || !at_once, "not all nodes at once");
+                assert!(self.unanswered > 0 || at_once, "what answers is there");
+                self.unanswered = 0;
                 if !at_once {
                     assert_eq!(orders(effects.to_vec()), []);
                     let due = self.now.mono.after(PULL_SPREAD + seconds(1));
@@ -451,6 +479,7 @@ impl Judge {
                 assert_eq!(self.events.mode(), Mode::Streaming);
             }
             Heard::Answered(response) => {
+                self.unanswered = 0;
                 let after =
                     response.headers.first("retry-after").filter(|_| response.status == 429);
                 let after = after.and_then(|after| after.parse().ok()).map(Duration::from_secs);
@@ -506,6 +535,7 @@ proptest! {
             is_streaming: false,
             up_since: start().mono,
             in_a_row: 0,
+            unanswered: 0,
             not_before: start().mono,
             is_descoped: false,
             owed: None,

@@ -186,8 +186,12 @@ pub(crate) async fn fixture() -> Plane {
 }
 
 /// Looks until `condition` holds.
-pub(crate) async fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
+pub(crate) async fn until(what: &str, condition: impl FnMut() -> bool) {
+    until_within(PATIENCE, what, condition).await;
+}
+
+pub(crate) async fn until_within(limit: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + limit;
     let mut glance = tokio::time::interval(Duration::from_millis(10));
     while !condition() {
         assert!(Instant::now() < end, "in vain: {what}");

@@ -8,9 +8,14 @@ use meshward_fixture::{Fixture, Options};
 use serde_json::{Value, json};
 
 use crate::{
-    node::{Agent, Node, Plane, counter, delete, fixture, get, later, post, text, until},
+    node::{
+        Agent, Node, Plane, counter, delete, fixture, get, later, post, text, until, until_within,
+    },
     reports::ask,
 };
+
+/// As long as it may take a node to come back that has taken its control plane for away.
+const AWAY: Duration = Duration::from_secs(150);
 
 pub(crate) const EVENTS: &str = "/v1/nodes/*/events";
 
@@ -37,7 +42,7 @@ pub(crate) fn metadatum(node: &Node, key: &str) -> Option<String> {
 
 pub(crate) async fn until_mode(node: &Node, mode: &str) {
     let what = format!("the mode is {mode}");
-    until(&what, || metadatum(node, "delivery_mode").as_deref() == Some(mode)).await;
+    until_within(AWAY, &what, || metadatum(node, "delivery_mode").as_deref() == Some(mode)).await;
 }
 
 /// Gives the node's metadata this value, which it learns by a pull.
@@ -47,8 +52,8 @@ pub(crate) fn configure(plane: &Plane, value: &str) {
 }
 
 pub(crate) async fn until_pulled(node: &Node, value: &str) {
-    until(&format!("{value} is pulled"), || metadatum(node, "zone").as_deref() == Some(value))
-        .await;
+    let what = format!("{value} is pulled");
+    until_within(AWAY, &what, || metadatum(node, "zone").as_deref() == Some(value)).await;
 }
 
 pub(crate) fn inject(plane: &Plane, kind: &str) {

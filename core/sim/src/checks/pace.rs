@@ -44,6 +44,8 @@ struct Gait {
     /// When the last pull was sent, and whether it has a cause to be sent again.
     pulled: Option<Mono>,
     triggered: bool,
+    /// Pulls in a row that brought nothing, the last one included until it is answered.
+    fruitless: u32,
     /// Until when one more may be sent for the sake of a stream that has opened behind failures.
     owed: Option<Mono>,
     stream: Stream,
@@ -114,7 +116,10 @@ impl Pace {
         match (said, status) {
             (Said::Heartbeat { .. }, 200) => gait.causes_pull(),
             // Executions, sessions and uploads have their causes in what was pulled or answered.
-            (Said::Pull, 200) => gait.recent.retain(|(route, _), _| route.is_routine()),
+            (Said::Pull, 200) => {
+                gait.fruitless = 0;
+                gait.recent.retain(|(route, _), _| route.is_routine());
+            }
             (Said::Callback { .. } | Said::Session { .. } | Said::Upload { .. }, _) => {
                 gait.recent.retain(|(route, _), _| route.is_routine());
             }
@@ -220,10 +225,19 @@ impl Gait {
         let due = self.pulled.is_none_or(|last| now.since(last) >= RECONCILE_INTERVAL);
         let caused = due
             || self.triggered
+            || self.tries_again(now)
             || self.owed.take().is_some_and(|until| now <= until)
             || self.stream.polls(now);
         found.unless(caused, "a pull has a cause or its time");
         (self.pulled, self.triggered) = (Some(now), false);
+        self.fruitless += 1;
+    }
+
+    /// What a pull that failed was to bring is asked for again, ever later.
+    fn tries_again(&self, now: Mono) -> bool {
+        let Some(number) = self.fruitless.checked_sub(1) else { return false };
+        let wait = Duration::from_secs(1 << number.min(6)).min(RECONCILE_INTERVAL) * 3 / 4;
+        self.pulled.is_some_and(|last| now.since(last) >= wait)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! | After | Wait |
 //! |---|---|
-//! | a failure | the base, doubled with each failure in a row up to a minute, a quarter either way; from the second in a row on, evenly up to half a minute where that is longer |
+//! | a failure | the base, doubled with each failure in a row up to a minute, a quarter either way |
+//! | a second connection in a row that broke or was not answered, and each further one | evenly up to half a minute, where that is longer |
 //! | a clean end | as much, but up to a quarter later, never earlier: a second at least |
 //! | 429 | what it asks, the base at least, up to a quarter later and an hour at most; else as after a failure |
 //! | a refusal, and where there is no stream | the interval of a probe, a tenth either way |
@@ -10,8 +11,8 @@
 //! The base is a second, or what the stream asked for by `retry`. Failures and ends are forgotten only when a stream was
 //! good for something, so that one which is opened and closed again and again is asked for ever more seldom.
 //!
-//! A second failure says that the control plane is away, and not this node's connection alone: it is away for all nodes,
-//! which must not come back together. For the same reason the pull that a stream brings is put off by up to a minute
+//! A second connection that comes to nothing says that the control plane is away, and not for this node alone: all nodes
+//! lost it together, and must not come back together. For the same reason the pull that a stream brings is put off by up to a minute
 //! then.
 
 use core::time::Duration;
@@ -34,7 +35,7 @@ pub const SPREAD: Duration = Duration::from_secs(32);
 /// And over how long they pull when it is back.
 pub const PULL_SPREAD: Duration = Duration::from_secs(60);
 
-/// So many failures in a row are not this node's alone.
+/// So many connections in a row that come to nothing are not this node's alone.
 const AWAY_AFTER: u32 = 2;
 
 /// So many ends in a row are no chance any more.
@@ -49,11 +50,13 @@ pub(super) struct Pace {
     base: Duration,
     /// Failures and ends since a stream was good for something.
     failures: u32,
+    /// Connections that broke or were never answered, since the last answer.
+    unanswered: u32,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { base: BASE, failures: 0 }
+        Self { base: BASE, failures: 0, unanswered: 0 }
     }
 }
 
@@ -61,6 +64,12 @@ impl Pace {
     /// A stream was good for something.
     pub(super) const fn proven(&mut self) {
         self.failures = 0;
+        self.unanswered = 0;
+    }
+
+    /// The control plane has answered, whatever it said: it is there.
+    pub(super) const fn answered(&mut self) {
+        self.unanswered = 0;
     }
 
     /// Streams are opened and end again and again.
@@ -73,9 +82,16 @@ impl Pace {
         self.base = base.clamp(RETRY_MIN, RETRY_MAX);
     }
 
+    /// The answer was no stream.
     pub(super) fn failed(&mut self, jitter: Jitter) -> Duration {
         self.failures = self.failures.saturating_add(1);
-        let wait = self.grown(JITTER_PERCENT).wait(self.failures, jitter);
+        self.grown(JITTER_PERCENT).wait(self.failures, jitter)
+    }
+
+    /// The connection broke, or there was no answer.
+    pub(super) fn lost(&mut self, jitter: Jitter) -> Duration {
+        self.unanswered = self.unanswered.saturating_add(1);
+        let wait = self.failed(jitter);
         if !self.is_away() {
             return wait;
         }
@@ -87,7 +103,7 @@ impl Pace {
 
     /// Whether it is the control plane that is away.
     pub(super) const fn is_away(&self) -> bool {
-        self.failures >= AWAY_AFTER
+        self.unanswered >= AWAY_AFTER
     }
 
     pub(super) fn ended(&mut self, jitter: Jitter) -> Duration {

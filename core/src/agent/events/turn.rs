@@ -112,7 +112,7 @@ impl<'s> Turn<'s> {
                 let jitter = flow.jitter;
                 let reason = format!("nothing came for {:?}", self.settings.idle_timeout);
                 self.close();
-                self.failed(reason, jitter);
+                self.lost(reason, jitter);
             }
             Phase::Streaming { flow, .. } if flow.has_lasted(now) => self.verified(),
             Phase::Off
@@ -142,14 +142,14 @@ impl<'s> Turn<'s> {
                     || String::from("it ended before it was answered"),
                     |lost| format!("{lost}"),
                 );
-                self.failed(reason, jitter);
+                self.lost(reason, jitter);
             }
             (Phase::Streaming { stream, .. }, Heard::Bytes(bytes)) if *stream == named => {
                 self.read(&bytes.0, jitter);
             }
             (Phase::Streaming { stream, .. }, Heard::Ended(lost)) if *stream == named => match lost
             {
-                Some(lost) => self.failed(format!("{lost}"), jitter),
+                Some(lost) => self.lost(format!("{lost}"), jitter),
                 None => self.ended(jitter),
             },
             (
@@ -166,6 +166,9 @@ impl<'s> Turn<'s> {
         let verdict = stream::read(response, self.now.wall);
         if response.is_success() && verdict != Streamed::Opened {
             self.close();
+        }
+        if verdict != Streamed::Opened {
+            self.events.pace.answered();
         }
         match verdict {
             Streamed::Opened => self.opened(jitter),
@@ -193,7 +196,9 @@ impl<'s> Turn<'s> {
             true => Notice::info("the control plane streams events"),
             false => Notice::debug("the stream of events is open again"),
         });
-        match self.events.pace.is_away() {
+        let is_away = self.events.pace.is_away();
+        self.events.pace.answered();
+        match is_away {
             true => {
                 self.events.owed.get_or_insert_with(|| now.after(put_off(jitter)));
             }
@@ -236,6 +241,11 @@ impl<'s> Turn<'s> {
         self.wait(wait, jitter);
     }
 
+    fn lost(&mut self, reason: String, jitter: Jitter) {
+        let wait = self.events.pace.lost(jitter);
+        self.fail(&reason, wait, jitter);
+    }
+
     fn failed(&mut self, reason: String, jitter: Jitter) {
         let wait = self.events.pace.failed(jitter);
         self.fail(&reason, wait, jitter);
@@ -244,8 +254,8 @@ impl<'s> Turn<'s> {
     fn fail(&mut self, reason: &str, wait: Duration, jitter: Jitter) {
         let wait = self.at_least_a_probe(wait, jitter);
         let text = format!(
-            "there is no stream of events: {reason}; in {} ms it is asked for again",
-            wait.as_millis()
+            "there is no stream of events: {reason}; in {:.1} s it is asked for again",
+            wait.as_secs_f32()
         );
         self.tell_trouble(text);
         self.wait(wait, jitter);
@@ -254,8 +264,8 @@ impl<'s> Turn<'s> {
     fn ended(&mut self, jitter: Jitter) {
         let wait = self.events.pace.ended(jitter);
         let text = format!(
-            "the stream of events has ended; in {} ms it is asked for again",
-            wait.as_millis()
+            "the stream of events has ended; in {:.1} s it is asked for again",
+            wait.as_secs_f32()
         );
         match self.events.pace.is_slow() {
             true => self.tell_trouble(text),
