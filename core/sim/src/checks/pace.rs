@@ -29,6 +29,8 @@ const STREAM_WAIT_MAX: Duration = Duration::from_secs(60);
 const DEGRADED_AFTER: Duration = Duration::from_secs(300);
 /// How long nodes are kept apart that have lost the control plane together.
 const PUT_OFF_MAX: Duration = Duration::from_secs(60);
+/// How long a number that is missed may wait behind another, and a pull behind another.
+const MADE_UP_WITHIN: Duration = Duration::from_millis(1_200);
 /// Up so long a stream makes up for the failures before it.
 const PROVEN_AFTER: Duration = Duration::from_secs(60);
 
@@ -48,6 +50,8 @@ struct Gait {
     fruitless: u32,
     /// Until when one more may be sent for the sake of a stream that has opened behind failures.
     owed: Option<Mono>,
+    /// Until when a pull may make up for what bytes of the stream have told to be missed.
+    missed: Option<Mono>,
     stream: Stream,
     wakings: VecDeque<Mono>,
     /// When the process went on, in true time, and how often each route was asked since.
@@ -144,7 +148,10 @@ impl Pace {
                 gait.causes_pull();
             }
             Heard::Answered(response) => gait.stream.refused(now, response.status),
-            Heard::Bytes(_) => gait.causes_pull(),
+            Heard::Bytes(_) => {
+                gait.missed = Some(now.after(MADE_UP_WITHIN));
+                gait.causes_pull();
+            }
             Heard::Ended(lost) => gait.stream.failed(now, lost.is_none()),
         }
     }
@@ -227,6 +234,7 @@ impl Gait {
             || self.triggered
             || self.tries_again(now)
             || self.owed.take().is_some_and(|until| now <= until)
+            || self.missed.take().is_some_and(|until| now <= until)
             || self.stream.polls(now);
         found.unless(caused, "a pull has a cause or its time");
         (self.pulled, self.triggered) = (Some(now), false);
@@ -278,7 +286,9 @@ impl Stream {
     /// Whether the state may be pulled for want of a stream.
     fn polls(&mut self, now: Mono) -> bool {
         let lacks = self.lacking.is_some_and(|since| now.since(since) >= DEGRADED_AFTER);
-        let due = self.polled.is_none_or(|last| now.since(last) >= RECONCILE_INTERVAL);
+        // The one before may have been put off a moment.
+        let interval = RECONCILE_INTERVAL - MADE_UP_WITHIN;
+        let due = self.polled.is_none_or(|last| now.since(last) >= interval);
         if lacks && due {
             self.polled = Some(now);
         }
