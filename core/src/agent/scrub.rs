@@ -62,9 +62,45 @@ impl Scrub {
 
     fn text(&self, text: &mut String) {
         for secret in self.0.iter().map(Secret::expose) {
-            if text.contains(secret.as_str()) {
-                *text = text.replace(secret.as_str(), MARK);
-            }
+            hide(text, secret);
         }
+    }
+}
+
+/// Puts the mark in the place of a secret, and of as much of its beginning as a text holds that was cut.
+fn hide(text: &mut String, secret: &str) {
+    let Some(start) = secret.get(..SECRET_MIN) else { return };
+    let mut from = 0;
+    while let Some(at) = text[from..].find(start).map(|at| from + at) {
+        let alike = text[at..].chars().zip(secret.chars()).take_while(|(one, other)| one == other);
+        let length: usize = alike.map(|(one, _)| one.len_utf8()).sum();
+        text.replace_range(at..at + length, MARK);
+        from = at + MARK.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::borrow::ToOwned as _;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_hidden_whole_cut_and_more_than_once_and_nothing_else_is() {
+        for (text, expected) in [
+            ("a s3cr3t-and-long b", "a <secret> b"),
+            ("cut: s3cr3t-and-lon", "cut: <secret>"),
+            ("cut: s3cr3t-a", "cut: <secret>"),
+            ("s3cr3t-and-longs3cr3t-and-long", "<secret><secret>"),
+            ("s3cr3t-aXs3cr3t-and-long", "<secret>X<secret>"),
+            ("ä s3cr3t-ä s3cr3t", "ä s3cr3t-ä s3cr3t"),
+        ] {
+            let mut told = text.to_owned();
+            hide(&mut told, "s3cr3t-and-long");
+            assert_eq!(told, expected);
+        }
+        let mut told = "short".to_owned();
+        hide(&mut told, "short");
+        assert_eq!(told, "short");
     }
 }

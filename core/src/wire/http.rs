@@ -54,6 +54,9 @@ pub struct Headers {
 /// Header fields whose value is a credential.
 const CREDENTIALS: [&str; 2] = ["authorization", "proxy-authorization"];
 
+/// A longer value is not printed: it may be a credential that a peer has sent back.
+const SHOWN_MAX: usize = 48;
+
 /// Header fields that are printed with their values: a peer may put a credential that it was sent into any other.
 const SHOWN: [&str; 10] = [
     "accept",
@@ -140,7 +143,8 @@ impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map()
             .entries(self.iter().map(|(name, value)| {
-                (name, if SHOWN.contains(&name) { value } else { "<hidden>" })
+                let is_shown = SHOWN.contains(&name) && value.len() <= SHOWN_MAX;
+                (name, if is_shown { value } else { "<hidden>" })
             }))
             .finish()
     }

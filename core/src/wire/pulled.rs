@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::{
     grammar::Name,
-    json::{self, Fault, Raw},
+    json::{self, Fault, Kind, Raw},
     snapshot::{Bridge, Entries, Entry, Policy, Snapshot},
 };
 
@@ -137,8 +137,37 @@ struct Ids {
     session_id: Option<Name>,
 }
 
+/// How many objects an answer may hold: each takes many times the memory of its two bytes.
+pub const OBJECTS_MAX: usize = 1 << 17;
+
+/// How many values in all, as their commas tell.
+pub const VALUES_MAX: usize = 1 << 19;
+
+/// How many entries that cannot be read are told apart.
+pub const SPOILT_MAX: usize = 1024;
+
+/// Whether a text holds more than is read; it need not be JSON.
+fn is_crowded(body: &[u8]) -> bool {
+    let (mut quoted, mut escaped) = (false, false);
+    let (mut objects, mut values) = (0, 0);
+    for byte in body {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'{' if !quoted => objects += 1,
+            b',' if !quoted => values += 1,
+            _ => {}
+        }
+    }
+    objects > OBJECTS_MAX || values > VALUES_MAX
+}
+
 /// Reads the answer to a pull; members that nobody knows are passed over.
 pub fn read(body: &[u8]) -> Result<Pulled, Fault> {
+    if is_crowded(body) {
+        return Err(Fault::of(Kind::TooMany));
+    }
     if let Ok(snapshot) = json::decode_tolerant(body) {
         let policy = super::snapshot::policy_text(body);
         return Ok(Pulled { snapshot, policy, spoilt: Vec::new() });
@@ -192,6 +221,11 @@ impl Reader {
         for (index, item) in items.iter().enumerate() {
             match json::decode_tolerant(item.text().as_bytes()) {
                 Ok(entry) => read.push(entry),
+                // One without an id stands for all that are behind it.
+                Err(fault) if self.spoilt.len() >= SPOILT_MAX => {
+                    self.spoilt.push(Spoilt { block, index: Some(index), id: None, fault });
+                    break;
+                }
                 Err(fault) => {
                     let (index, id) = (Some(index), id(item, block));
                     self.spoilt.push(Spoilt { block, index, id, fault });

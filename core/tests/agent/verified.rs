@@ -86,6 +86,12 @@ impl Streaming {
         while let Some(input) = inputs.pop() {
             for effect in self.bench.give(input) {
                 match effect {
+                    // Which event it was is told for each.
+                    Effect::Tell(notice) if notice.text.contains(": event \"") => {
+                        assert_eq!(notice.level, Level::Debug);
+                    }
+                    Effect::Tell(notice)
+                        if notice.text == "refused: an event that cannot be read" => {}
                     Effect::Tell(notice) => self.told.push((notice.level, notice.text)),
                     Effect::Send { call, request, .. } if request.path.ends_with("/state") => {
                         self.pulls += 1;

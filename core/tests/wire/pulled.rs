@@ -1,7 +1,7 @@
 //! A pull of which parts cannot be read: each block, and each entry of a list, costs itself alone.
 
 use meshward_core::wire::{
-    pulled::{self, Block, Pulled, Spoilt},
+    pulled::{self, Block, OBJECTS_MAX, Pulled, SPOILT_MAX, Spoilt, VALUES_MAX},
     snapshot::Snapshot,
 };
 
@@ -141,4 +141,31 @@ fn a_sound_pull_is_read_whole() {
     assert_eq!(pulled.spoilt, []);
     assert_eq!(pulled.snapshot.executions.len(), 1);
     assert_eq!(pulled::read(b"{}").map(|pulled| pulled.snapshot), Ok(Snapshot::default()));
+}
+
+#[test]
+fn an_answer_of_more_objects_or_values_than_are_read_is_no_pull() {
+    let many = |item: &str, count: usize| {
+        format!(r#"{{"peers":[{}],"sessions":null}}"#, vec![item; count].join(","))
+    };
+    // The snapshot is an object itself, and its two members are apart by a comma.
+    for (item, most) in [("{}", OBJECTS_MAX - 1), ("0", VALUES_MAX)] {
+        pulled::read(many(item, most).as_bytes()).expect("so many are read");
+        let fault = pulled::read(many(item, most + 1).as_bytes()).expect_err("and no more");
+        assert_eq!(fault.to_string(), "too many values");
+    }
+    let quoted = format!(
+        r#"{{"state":{{"metadata":[{{"key":"a","value":"\"{}"}}]}}}}"#,
+        "{,".repeat(VALUES_MAX)
+    );
+    let read = pulled::read(quoted.as_bytes()).expect("a text holds no values");
+    assert_eq!(read.spoilt, []);
+}
+
+#[test]
+fn entries_that_cannot_be_read_are_told_apart_up_to_a_limit_and_then_stand_for_the_rest() {
+    let text = format!(r#"{{"peers":[{}]}}"#, vec!["0"; SPOILT_MAX + 10].join(","));
+    let read = pulled::read(text.as_bytes()).expect("a pull");
+    assert_eq!(read.spoilt.len(), SPOILT_MAX + 1);
+    assert!(read.unread(&[Block::Peers]).any);
 }

@@ -12,6 +12,7 @@
 //!
 //! Specification: "Event envelope"; `gaps-agent.md` section 2.5; `decisions.md` section 8 (Stream).
 
+use alloc::{format, string::String};
 use core::time::Duration;
 
 use ed25519_dalek::{Signature, VerifyingKey};
@@ -31,6 +32,9 @@ use crate::{
 
 /// "`issued_at` must be at most 5 minutes old", and at most as far ahead.
 pub const SKEW_MAX: Duration = Duration::from_secs(300);
+
+/// How much of each of its names is told.
+const SHOWN_MAX: usize = 64;
 
 /// Why an event does not count.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -82,6 +86,17 @@ pub(super) fn judge(keys: Option<&KeySet>, now: Wall, data: &[u8]) -> Result<Eve
     }
     let key = keys.and_then(|keys| keys.select(now, &event.key_id)).ok_or(Refused::UnknownKey)?;
     if verifies(key, &event, &signature) { Ok(event) } else { Err(Refused::Signature) }
+}
+
+/// What an event says that it is, true or not.
+pub fn named(data: &[u8]) -> String {
+    let Ok(Received { envelope: Envelope { event, .. }, .. }) = json::decode_tolerant(data) else {
+        return "an event that cannot be read".into();
+    };
+    let Event { id, kind, key_id, issued_at, .. } = event;
+    let shown = |text: &str| text.chars().take(SHOWN_MAX).collect::<String>();
+    let (id, kind, key_id) = (shown(&id), shown(&kind), shown(&key_id));
+    format!("event {id:?} of type {kind:?}, signed by {key_id:?} at {issued_at}")
 }
 
 fn untimely(issued_at: Timestamp, now: Wall) -> Option<Refused> {

@@ -105,7 +105,8 @@ impl KeySet {
             return Err(Flaw::Known);
         }
         self.replace(now, key, &payload);
-        self.rotated_at = Some(event.issued_at);
+        // One from the future must not keep those out that come after it.
+        self.rotated_at = Some(event.issued_at.min(Timestamp::from(now)));
         Ok(Rotated::Changed)
     }
 

@@ -122,7 +122,9 @@ impl Turn<'_> {
             return;
         }
         let when = match pulled_at.map(|at| (at, file::age(self.now, at))) {
-            Some((at, Some(age))) => format!("{} ago, at {at},", duration::words(age)),
+            Some((at, Some(age))) => {
+                format!("at most {} ago, at {at} or later,", duration::words(age))
+            }
             Some((at, None)) => format!("at {at}, which this node's clock has not reached,"),
             None => "at an unknown time".into(),
         };

@@ -1,5 +1,6 @@
 //! What the stream of events brings is verified and leads to something.
 
+use alloc::format;
 use core::mem;
 
 use super::Turn;
@@ -7,6 +8,7 @@ use crate::{
     agent::{
         events,
         facts::{Effect, Folder, StateFile},
+        notice::Notice,
         pull, rotation, signing,
     },
     wire::kept,
@@ -17,6 +19,9 @@ impl Turn<'_> {
     pub(super) fn judge(&mut self, data: &[u8]) {
         let judged = self.agent.senses.signing.judge(self.now.wall, data);
         let is_verified = judged.is_ok();
+        let said = if is_verified { "verified" } else { "refused" };
+        let told = format!("{said}: {}", signing::named(data));
+        self.effects.push(Effect::Tell(Notice::debug(told)));
         self.signing(signing::Input::Judged(judged));
         if is_verified {
             self.events(events::Input::Verified);

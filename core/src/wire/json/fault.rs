@@ -18,6 +18,8 @@ pub enum Kind {
     /// Something follows the value, at this byte.
     Trailing(usize),
     TooDeep,
+    /// It holds more values than are read.
+    TooMany,
     Duplicate,
     Unknown,
     Missing,
@@ -40,6 +42,11 @@ const NAME_SHOWN_MAX: usize = 64;
 impl Fault {
     pub(super) const fn new(kind: Kind) -> Self {
         Self { kind, path: String::new() }
+    }
+
+    /// Of the whole text.
+    pub(in crate::wire) const fn of(kind: Kind) -> Self {
+        Self::new(kind)
     }
 
     /// Puts `member` in front of the path while the fault travels outwards.
@@ -78,6 +85,7 @@ impl fmt::Display for Fault {
             Kind::Syntax(byte) => write!(f, "not valid JSON at byte {byte}"),
             Kind::Trailing(byte) => write!(f, "data after the JSON value at byte {byte}"),
             Kind::TooDeep => write!(f, "nested deeper than {DEPTH_MAX}"),
+            Kind::TooMany => f.write_str("too many values"),
             Kind::Duplicate => f.write_str("member stands twice"),
             Kind::Unknown => f.write_str("unknown member"),
             Kind::Missing => f.write_str("required member is missing"),
