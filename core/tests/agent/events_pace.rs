@@ -76,6 +76,16 @@ fn a_second_connection_that_comes_to_nothing_spreads_the_nodes_evenly_over_half_
 }
 
 #[test]
+fn a_control_plane_that_ended_its_streams_and_is_not_reached_behind_that_spreads_the_nodes() {
+    let mut line = Line::streaming();
+    line.heard(Heard::Ended(None));
+    assert_eq!(line.reopened().0, Duration::from_millis(1_125));
+    line.heard(lost());
+    assert_eq!(line.reopened().0, Duration::from_millis(16_750), "the middle of what may be drawn");
+    assert_eq!(orders(line.heard(answered(&stream_head()))), [], "and the pull is put off");
+}
+
+#[test]
 fn a_control_plane_that_answers_is_there_and_spreads_nobody() {
     let mut line = Line::armed();
     let told = waits(&mut line, 4, |line| {
@@ -449,7 +459,7 @@ impl Judge {
             assert_eq!(effects, [], "what is no longer followed");
             return;
         }
-        if matches!(heard, Heard::Ended(Some(_))) || was_asked && heard == Heard::Ended(None) {
+        if matches!(heard, Heard::Ended(_)) {
             self.unanswered += 1;
         }
         if was_asked {

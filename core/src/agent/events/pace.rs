@@ -3,7 +3,7 @@
 //! | After | Wait |
 //! |---|---|
 //! | a failure | the base, doubled with each failure in a row up to a minute, a quarter either way |
-//! | a second connection in a row that broke or was not answered, and each further one | evenly up to half a minute, where that is longer |
+//! | a connection that broke or was not answered, behind another one that ended or was not answered | evenly up to half a minute, where that is longer |
 //! | a clean end | as much, but up to a quarter later, never earlier: a second at least |
 //! | 429 | what it asks, the base at least, up to a quarter later and an hour at most; else as after a failure |
 //! | a refusal, and where there is no stream | the interval of a probe, a tenth either way |
@@ -50,7 +50,7 @@ pub(super) struct Pace {
     base: Duration,
     /// Failures and ends since a stream was good for something.
     failures: u32,
-    /// Connections that broke or were never answered, since the last answer.
+    /// Connections that ended or were never answered, since the last answer.
     unanswered: u32,
 }
 
@@ -106,7 +106,9 @@ impl Pace {
         self.unanswered >= AWAY_AFTER
     }
 
+    /// The stream was closed in order, as by a control plane that stops.
     pub(super) fn ended(&mut self, jitter: Jitter) -> Duration {
+        self.unanswered = self.unanswered.saturating_add(1);
         self.failures = self.failures.saturating_add(1);
         later(self.grown(0).wait(self.failures, jitter), jitter)
     }
