@@ -5,10 +5,11 @@ use std::time::Duration;
 use meshward_core::{
     agent::{
         Discovery, Level, NatSettings, Notice, Seen,
+        heartbeat::skew::Skew,
         nat::{Effect, Input, KEPT_MAX, MARGIN, Nat, SERVERS_MAX, TIMEOUT_MAX},
         verdict::{
             Trouble,
-            endpoint::{Apart, Lease, Reported},
+            endpoint::{Lease, Reported},
         },
     },
     backoff::Jitter,
@@ -409,14 +410,14 @@ fn behind_a_symmetric_nat_the_port_changes_without_a_word() {
 fn a_clock_that_is_off_is_told_with_what_it_is_off_and_waits_for_the_next_round() {
     let mut scout = Scout::reporting();
     scout.told.clear();
-    let apart = Some(Apart { is_behind: true, by: seconds(75) });
-    scout.answer(Reported::ClockSkew { reason: "400".into(), apart });
+    let skew = Skew::Behind(seconds(75));
+    scout.answer(Reported::ClockSkew { reason: "400".into(), skew });
     let [notice] = scout.told.as_slice() else { panic!("{:?}", scout.told) };
     assert_eq!(notice.level, Level::Error);
     assert_eq!(
         notice.text,
-        "the report of the endpoint: it was refused: 400. The clock of this node is off (about 75 s behind the \
-         control plane's): check its time service (NTP)"
+        "the report of the endpoint: it was refused: 400. The clock of this node is off (1 min 15 s behind \
+         the control plane's): check its time service (NTP)"
     );
     assert_eq!(scout.wake(), seconds(60));
 }
@@ -427,7 +428,7 @@ fn each_other_answer_has_its_wait_and_is_told_once_until_it_changes() {
         Reported::Limited(Trouble { reason: "429".into(), retry_after: wait.map(seconds) })
     };
     let rows = [
-        (Reported::ClockSkew { reason: "400".into(), apart: None }, 60, Level::Error),
+        (Reported::ClockSkew { reason: "400".into(), skew: Skew::None }, 60, Level::Error),
         (Reported::Unacceptable("400".into()), 60, Level::Warn),
         (Reported::Unauthorized("401".into()), 60, Level::Warn),
         (limited(None), 60, Level::Warn),
@@ -598,7 +599,7 @@ fn refusal() -> impl Strategy<Value = Reported> {
         Reported::Stranger("410".into()),
         Reported::Unauthorized("401".into()),
         Reported::Unacceptable("400".into()),
-        Reported::ClockSkew { reason: "400".into(), apart: None },
+        Reported::ClockSkew { reason: "400".into(), skew: Skew::None },
         Reported::Limited(Trouble { reason: "429".into(), retry_after: Some(seconds(3)) }),
     ])
 }

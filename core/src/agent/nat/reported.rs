@@ -10,6 +10,7 @@ use super::{
 use crate::{
     agent::{
         facts::{Discovery, NatSettings},
+        heartbeat::skew::Skew,
         notice::{Level, Notice},
         verdict::endpoint::{Lease, Reported},
     },
@@ -129,8 +130,13 @@ impl Nat {
         let after = |wait: Duration| Wait::until(now.mono.after(wait.max(floor)));
         match reported {
             Reported::Accepted(lease) => self.accepted(settings, now, lease),
-            Reported::ClockSkew { reason, apart } => {
-                let apart = apart.map(|apart| format!(" ({apart})")).unwrap_or_default();
+            Reported::ClockSkew { reason, skew } => {
+                let apart = match skew {
+                    Skew::None => String::new(),
+                    Skew::Ahead(_) | Skew::Behind(_) => {
+                        format!(" ({} the control plane's)", skew.words())
+                    }
+                };
                 let text = format!(
                     "it was refused: {reason}. The clock of this node is off{apart}: check its time service (NTP)"
                 );

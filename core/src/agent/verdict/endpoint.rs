@@ -13,18 +13,20 @@
 //! Specification: "PUT /v1/nodes/{id}/endpoint" and "Errors"; `gaps-agent.md` 2.11.
 
 use alloc::{format, string::String};
-use core::{fmt, time::Duration};
+use core::time::Duration;
 
-use super::{Trouble, asked_wait, told};
+use super::{Trouble, asked_wait, date, told};
 use crate::{
-    agent::facts::Answer,
+    agent::{
+        facts::Answer,
+        heartbeat::skew::{DATE_PRECISION, Skew},
+    },
     time::Wall,
     wire::{
         endpoint::EndpointSeen,
         http::Response,
         json,
         problem::{self, Code},
-        retry_after,
         timestamp::Timestamp,
     },
 };
@@ -33,7 +35,11 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reported {
     Accepted(Lease),
-    ClockSkew { reason: String, apart: Option<Apart> },
+    /// With how far the clocks are apart, where the answer has a date.
+    ClockSkew {
+        reason: String,
+        skew: Skew,
+    },
     Stranger(String),
     Unacceptable(String),
     Unauthorized(String),
@@ -56,20 +62,6 @@ impl Lease {
     }
 }
 
-/// How far the clock of this node is from the one of the control plane, to the second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Apart {
-    pub is_behind: bool,
-    pub by: Duration,
-}
-
-impl fmt::Display for Apart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = if self.is_behind { "behind" } else { "ahead of" };
-        write!(f, "about {} s {side} the control plane's", self.by.as_secs())
-    }
-}
-
 /// Reads the answer; `wall` is when it came.
 pub fn read(answer: &Answer, wall: Wall) -> Reported {
     let response = match answer {
@@ -81,7 +73,9 @@ pub fn read(answer: &Answer, wall: Wall) -> Reported {
     }
     match (response.status, problem::read(response).code) {
         (400, Some(Code::EndpointClockSkew)) => {
-            Reported::ClockSkew { reason: told(response), apart: apart(response, wall) }
+            let measure = |at| Skew::measured(wall, wall, at, DATE_PRECISION);
+            let skew = date(answer).map_or(Skew::None, measure);
+            Reported::ClockSkew { reason: told(response), skew }
         }
         (400 | 413, _) => Reported::Unacceptable(told(response)),
         (401, _) => Reported::Unauthorized(told(response)),
@@ -104,10 +98,4 @@ fn accepted(response: &Response) -> Reported {
         }),
         Err(fault) => Reported::Failed(format!("the answer is unusable: {fault}")),
     }
-}
-
-/// By the date that the answer was given one, if it was.
-fn apart(response: &Response, wall: Wall) -> Option<Apart> {
-    let at = retry_after::http_date(response.headers.first("date")?)?;
-    Some(Apart { is_behind: at.is_after(wall), by: at.skew(wall) })
 }
