@@ -166,7 +166,7 @@ fn is_crowded(body: &[u8]) -> bool {
 /// Reads the answer to a pull; members that nobody knows are passed over.
 pub fn read(body: &[u8]) -> Result<Pulled, Fault> {
     if is_crowded(body) {
-        return Err(Fault::of(Kind::TooMany));
+        return Err(Fault::new(Kind::TooMany));
     }
     if let Ok(snapshot) = json::decode_tolerant(body) {
         let policy = super::snapshot::policy_text(body);

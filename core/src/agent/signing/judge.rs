@@ -88,14 +88,19 @@ pub(super) fn judge(keys: Option<&KeySet>, now: Wall, data: &[u8]) -> Result<Eve
     if verifies(key, &event, &signature) { Ok(event) } else { Err(Refused::Signature) }
 }
 
-/// What an event says that it is, true or not.
-pub fn named(data: &[u8]) -> String {
-    let Ok(Received { envelope: Envelope { event, .. }, .. }) = json::decode_tolerant(data) else {
-        return "an event that cannot be read".into();
-    };
+/// What data that is refused says that it is.
+pub fn claimed(data: &[u8]) -> String {
+    match json::decode_tolerant(data) {
+        Ok(Received { envelope, .. }) => names(&envelope.event),
+        Err(_) => "an event that cannot be read".into(),
+    }
+}
+
+/// An event in words, by which it is found elsewhere.
+pub fn names(event: &Event) -> String {
     let Event { id, kind, key_id, issued_at, .. } = event;
     let shown = |text: &str| text.chars().take(SHOWN_MAX).collect::<String>();
-    let (id, kind, key_id) = (shown(&id), shown(&kind), shown(&key_id));
+    let (id, kind, key_id) = (shown(id), shown(kind), shown(key_id));
     format!("event {id:?} of type {kind:?}, signed by {key_id:?} at {issued_at}")
 }
 

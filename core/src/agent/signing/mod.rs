@@ -12,7 +12,7 @@ mod refusals;
 
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
-pub use judge::{Refused, SKEW_MAX, named};
+pub use judge::{Refused, SKEW_MAX, claimed, names};
 pub use keeping::BACKOFF;
 pub use keys::{Flaw, KEY_ID_MAX, RETIRED_MAX};
 pub use reaction::{RECONCILING, Reaction};

@@ -19,8 +19,10 @@ impl Turn<'_> {
     pub(super) fn judge(&mut self, data: &[u8]) {
         let judged = self.agent.senses.signing.judge(self.now.wall, data);
         let is_verified = judged.is_ok();
-        let said = if is_verified { "verified" } else { "refused" };
-        let told = format!("{said}: {}", signing::named(data));
+        let told = match &judged {
+            Ok(event) => format!("verified: {}", signing::names(event)),
+            Err(_) => format!("refused: {}", signing::claimed(data)),
+        };
         self.effects.push(Effect::Tell(Notice::debug(told)));
         self.signing(signing::Input::Judged(judged));
         if is_verified {

@@ -40,13 +40,9 @@ pub struct Fault {
 const NAME_SHOWN_MAX: usize = 64;
 
 impl Fault {
-    pub(super) const fn new(kind: Kind) -> Self {
-        Self { kind, path: String::new() }
-    }
-
     /// Of the whole text.
-    pub(in crate::wire) const fn of(kind: Kind) -> Self {
-        Self::new(kind)
+    pub(in crate::wire) const fn new(kind: Kind) -> Self {
+        Self { kind, path: String::new() }
     }
 
     /// Puts `member` in front of the path while the fault travels outwards.
