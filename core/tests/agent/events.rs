@@ -5,7 +5,9 @@ use std::time::Duration;
 use meshward_core::{
     agent::{
         Answer, Bytes, EventSettings, Failure, Heard, Lost,
-        events::{Effect, Events, GAP_INTERVAL, Input, Mode, PROVEN_AFTER, PULL_SPREAD, Trouble},
+        events::{
+            BASE, Effect, Events, GAP_INTERVAL, Input, Mode, PROVEN_AFTER, PULL_SPREAD, Trouble,
+        },
         notice::Level,
         verdict::stream::{self, Streamed},
     },
@@ -514,9 +516,10 @@ fn a_stream_that_was_up_a_minute_is_proven_as_by_an_event() {
         line.reopened();
     }
     line.heard(answered(&stream_head()));
-    line.pass(PULL_SPREAD / 2);
+    let put_off = (BASE + PULL_SPREAD) / 2;
+    line.pass(put_off);
     assert_eq!(line.give(Input::Ticked), [Effect::Reconcile]);
-    line.pass(PROVEN_AFTER - PULL_SPREAD / 2 - Duration::from_nanos(1));
+    line.pass(PROVEN_AFTER - put_off - Duration::from_nanos(1));
     let mut early = line.clone();
     early.heard(lost());
     assert_eq!(early.reopened().0, seconds(16), "the control plane is there");

@@ -1,9 +1,14 @@
 //! The stream within a whole agent: what it is asked for with, and what co-located programs see of it.
 
+use std::time::Duration;
+
 use meshward_core::{
     agent::{
         Act, Acted, Caller, Change, Door, Effect, EventSettings, Failure, Heard, Input, Listen,
-        Lost, Peer, SenseSettings, StagedFile, Stream, pull::FLOOR, readiness::Readiness,
+        Lost, Peer, SenseSettings, StagedFile, Stream,
+        events::{BASE, DEGRADED_AFTER, POLL_INTERVAL},
+        pull::FLOOR,
+        readiness::Readiness,
     },
     backoff::Jitter,
     ids::CallId,
@@ -322,8 +327,9 @@ fn a_poll_does_not_repeat_a_pull_that_is_under_way() {
     };
     node.bench.answer(call, responded(200, r#"{"peers":[]}"#));
     node.heard(lost());
-    node.outlasts(seconds(329));
-    node.bench.pass(seconds(1));
+    let first = DEGRADED_AFTER + (BASE + POLL_INTERVAL) / 2;
+    node.outlasts(first - Duration::from_millis(500));
+    node.bench.pass(Duration::from_millis(500));
     let effects = node.bench.give(Input::Ticked);
     let (call, _) = sent_to(&effects, "/state");
     for (stream, _) in listens(&effects) {

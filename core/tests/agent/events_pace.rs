@@ -6,7 +6,7 @@ use meshward_core::{
     agent::{
         EventSettings, Heard,
         events::{
-            CAP, DEGRADED_AFTER, Effect, Events, Input, Mode, POLL_INTERVAL, PROVEN_AFTER,
+            BASE, CAP, DEGRADED_AFTER, Effect, Events, Input, Mode, POLL_INTERVAL, PROVEN_AFTER,
             PULL_SPREAD, SPREAD, Trouble,
         },
         notice::Level,
@@ -162,7 +162,7 @@ fn without_a_stream_for_five_minutes_the_state_is_polled_until_there_is_one() {
             let mode = if elapsed < DEGRADED_AFTER { before } else { Mode::DegradedPolling };
             assert_eq!(line.events.mode(), mode, "{elapsed:?}");
         }
-        let first = DEGRADED_AFTER + POLL_INTERVAL / 2;
+        let first = DEGRADED_AFTER + (BASE + POLL_INTERVAL) / 2;
         let due: Vec<_> = (0..11).map(|number| first + POLL_INTERVAL * number).collect();
         assert_eq!(polls[..11], due, "somewhere within a minute, then each minute");
         assert_eq!(line.events.trouble(), Some(Trouble::Degraded));
@@ -171,8 +171,31 @@ fn without_a_stream_for_five_minutes_the_state_is_polled_until_there_is_one() {
         assert_eq!(levels(&effects), [Level::Info]);
         assert_eq!(orders(effects), []);
         assert_eq!((line.events.mode(), line.events.trouble()), (Mode::Streaming, None));
-        line.pass(PULL_SPREAD / 2);
+        line.pass((BASE + PULL_SPREAD) / 2);
         assert_eq!(line.give(Input::Ticked), [Effect::Reconcile], "not all nodes at once");
+    }
+}
+
+#[test]
+fn what_is_put_off_never_falls_due_at_once() {
+    for chance in [0, 2_000] {
+        let mut line = Line::armed();
+        let lose = |line: &mut Line| {
+            let (stream, jitter) = (line.last, Jitter::drawn(chance));
+            line.give(Input::Heard { stream, heard: lost(), jitter });
+        };
+        lose(&mut line);
+        line.pass(DEGRADED_AFTER);
+        line.give(Input::Ticked);
+        assert_eq!(line.events.mode(), Mode::DegradedPolling);
+        let first = if chance == 0 { BASE } else { POLL_INTERVAL };
+        assert_eq!(line.events.wakeup(), Some(line.now.mono.after(first)), "the first poll");
+        lose(&mut line);
+        line.reopened();
+        let jitter = Jitter::drawn(chance);
+        let heard = answered(&stream_head());
+        let effects = line.give(Input::Heard { stream: line.last, heard, jitter });
+        assert_eq!(orders(effects), [], "nor the pull that a stream brings");
     }
 }
 

@@ -117,7 +117,7 @@ impl Delivery {
     pub(super) fn lacks(&mut self, now: Mono, jitter: Jitter) {
         if self.lacking.is_none() {
             self.lacking = Some(now);
-            self.first_poll = pace::evenly(POLL_INTERVAL, jitter);
+            self.first_poll = pace::within(POLL_INTERVAL, jitter);
         }
     }
 

@@ -133,7 +133,12 @@ pub(super) fn probe(interval: Duration, jitter: Jitter) -> Duration {
 
 /// How long the pull is put off that a stream brings.
 pub(super) fn put_off(jitter: Jitter) -> Duration {
-    evenly(PULL_SPREAD, jitter)
+    within(PULL_SPREAD, jitter)
+}
+
+/// Somewhere within so long, but not at once.
+pub(super) fn within(whole: Duration, jitter: Jitter) -> Duration {
+    BASE.saturating_add(evenly(whole.saturating_sub(BASE), jitter))
 }
 
 /// Up to a quarter more.
@@ -142,7 +147,7 @@ fn later(wait: Duration, jitter: Jitter) -> Duration {
 }
 
 /// Somewhere between nothing and the whole.
-pub(super) fn evenly(whole: Duration, jitter: Jitter) -> Duration {
+fn evenly(whole: Duration, jitter: Jitter) -> Duration {
     let middle = whole / 2;
     Backoff { base: middle, factor: 1, cap: middle, jitter_percent: 100 }.wait(1, jitter)
 }
