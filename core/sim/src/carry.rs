@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use meshward_core::agent::{Answer, Failure, Input};
+use meshward_core::{
+    agent::{Answer, Failure, Input},
+    backoff::Jitter,
+};
 
 use crate::{
     checks::Serving,
@@ -104,7 +107,10 @@ impl World {
         }
         let now = self.node_now(caller.node).mono;
         self.checks.heard(caller, &said, status, now);
-        let jitter = self.jitter();
+        let jitter = match said {
+            Said::Sense(_) => Jitter::drawn(self.senses.next() as u16),
+            _ => self.jitter(),
+        };
         self.feed(caller.node, Input::Answered { call: caller.call, answer, jitter });
     }
 }

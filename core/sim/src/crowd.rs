@@ -11,8 +11,8 @@ use std::{
 
 use meshward_core::{
     agent::{
-        Act, Acted, Agent, Answer, Bytes, Effect, Failure, Gathered, Heard, Input, Listen, Scan,
-        Settings, Sight, TokenSources,
+        Act, Acted, Agent, Answer, Bytes, Effect, Failure, Gathered, Heard, Input, Listen, Settings,
+        TokenSources,
     },
     backoff::Jitter,
     ids::{CallId, CorrelationId},
@@ -34,6 +34,7 @@ use crate::{
     route::{Route, Said},
     settings,
     signing::Keyring,
+    surroundings::Surroundings,
 };
 
 /// Over which time the agents are started.
@@ -61,6 +62,7 @@ enum What {
 struct Member {
     agent: Agent,
     disk: Disk,
+    around: Surroundings,
     /// The stream that it follows.
     stream: Option<CallId>,
     /// The time for which its waking is put down.
@@ -166,10 +168,19 @@ impl Crowd {
 
     /// The control plane goes away: every stream breaks, and nobody answers any more.
     pub fn goes_away(&mut self) {
+        self.ends(Some(Failure::Unreachable));
+    }
+
+    /// The control plane goes away, and before that it ends every stream in order.
+    pub fn stops(&mut self) {
+        self.ends(None);
+    }
+
+    fn ends(&mut self, failure: Option<Failure>) {
         self.is_up = false;
         self.plane = Plane::default();
         for caller in std::mem::take(&mut self.streams).into_keys() {
-            let heard = Heard::Ended(Some(Failure::Unreachable.into()));
+            let heard = Heard::Ended(failure.map(Into::into));
             self.after(PLAIN_DELAY, What::Streams(caller, Box::new(heard)));
         }
     }
@@ -310,7 +321,7 @@ impl Crowd {
         match act {
             Act::Install { key } => Some(Input::Acted(Acted::Installed { key, outcome: Ok(()) })),
             Act::Scan => {
-                let scan = Scan { sight: Sight::Absent, watched: Ok(()) };
+                let scan = self.members[at].around.scan(self.clock.mono());
                 Some(Input::Acted(Acted::Scanned(Box::new(scan))))
             }
             Act::Listen(stream, Listen::Open { request, .. }) => {
@@ -324,12 +335,16 @@ impl Crowd {
                 self.move_plane(plane::Input::Left { call });
                 None
             }
-            Act::Cancel(_)
-            | Act::Discover(_)
-            | Act::Measure
-            | Act::Run { .. }
-            | Act::Session(..)
-            | Act::Upload { .. } => None,
+            Act::Discover(discovery) => {
+                let (round, jitter) = (discovery.round, self.jitter());
+                let outcome = Ok(self.members[at].around.seen());
+                Some(Input::Acted(Acted::Discovered { round, outcome, jitter }))
+            }
+            Act::Measure => {
+                let measured = self.members[at].around.measure();
+                Some(Input::Acted(Acted::Measured(Box::new(measured))))
+            }
+            Act::Cancel(_) | Act::Run { .. } | Act::Session(..) | Act::Upload { .. } => None,
         }
     }
 

@@ -6,7 +6,10 @@ use crate::{
     net::{Fate, PLAIN_DELAY, Passage},
     rng::Rng,
     route::Route,
-    script::{Bus, Event, FAULTS_FOR, Faults, Flow, Forgery, Script, Spot, Token},
+    script::{
+        Bus, Change, Event, FAULTS_FOR, Faults, Flow, Folder, Forgery, KeyFile, Script, Server, Spot,
+        Token,
+    },
 };
 
 /// Statuses that something between the two may answer.
@@ -14,6 +17,9 @@ const REFUSALS: [u16; 4] = [429, 500, 501, 503];
 
 /// And those that it may answer to who asks for a stream.
 const STREAM_REFUSALS: [u16; 8] = [400, 401, 403, 404, 429, 500, 501, 503];
+
+/// And those that it may answer to what is told of a node.
+const SENSE_REFUSALS: [u16; 6] = [404, 413, 413, 429, 500, 503];
 
 /// The orders between whose writes a crash is aimed.
 const ORDERS: [OrderKind; 9] = [
@@ -53,8 +59,49 @@ impl Script {
                 (rng.below(FAULTS_FOR), event)
             })
             .collect();
+        events.extend(around(seed, nodes));
         events.sort_by_key(|(at, _)| *at);
         Self { faults, events, ..Self::quiet(seed).nodes(nodes) }
+    }
+}
+
+/// What changes around the nodes.
+fn around(seed: u64, nodes: usize) -> Vec<(u64, Event)> {
+    let mut rng = Rng::new(seed ^ 0xa0_0d);
+    let count = 2 + rng.below(10);
+    let mut event = |_| {
+        let node = rng.below(nodes as u64) as usize;
+        (rng.below(FAULTS_FOR), Event::Around { node, change: change(&mut rng) })
+    };
+    (0..count).map(&mut event).collect()
+}
+
+/// A content that was there before comes back now and then.
+const fn change(rng: &mut Rng) -> Change {
+    let content = rng.below(4) as u8;
+    match rng.below(16) {
+        0..5 => {
+            let name = rng.below(3) as u8;
+            let content = if rng.odds(250) { None } else { Some(content) };
+            Change::Hook { name, content }
+        }
+        5 => Change::Hooks(Folder::Unwatched),
+        6 => Change::Hooks(Folder::Failing),
+        7 => Change::Hooks(Folder::Watched),
+        8 => Change::HostKey(KeyFile::Absent),
+        9 => Change::HostKey(KeyFile::Unreadable),
+        10 | 11 => Change::HostKey(KeyFile::Key(content)),
+        12 => Change::Program { content, version: rng.below(2) as u8 },
+        13 => Change::Servers(server(rng), server(rng)),
+        _ => Change::Move { place: 1 + rng.below(9) as u8, symmetric: rng.odds(300) },
+    }
+}
+
+const fn server(rng: &mut Rng) -> Server {
+    match rng.below(4) {
+        0 => Server::Lies,
+        1 => Server::Fails,
+        _ => Server::Answers,
     }
 }
 
@@ -179,7 +226,22 @@ impl Faults {
         }
         let request = self.passage(rng, self.lose_request);
         let reply = self.passage(rng, self.lose_reply);
-        let refusals = if route == Route::Events { &STREAM_REFUSALS[..] } else { &REFUSALS[..] };
+        let refusals = match route {
+            Route::Events => &STREAM_REFUSALS[..],
+            Route::Endpoint | Route::Manifest | Route::Violations => &SENSE_REFUSALS[..],
+            Route::Register
+            | Route::Heartbeat
+            | Route::Pull
+            | Route::Rotate
+            | Route::Ack
+            | Route::Started
+            | Route::Declared
+            | Route::Terminal
+            | Route::Report
+            | Route::SessionStarted
+            | Route::SessionEnded
+            | Route::Upload => &REFUSALS[..],
+        };
         let instead =
             rng.odds(self.refuse).then(|| refusals[rng.below(refusals.len() as u64) as usize]);
         Fate { request, reply, instead }

@@ -1,9 +1,10 @@
-//! What an agent has begun and is told of later: its runs, and its sessions by `listeners.rs`.
+//! What an agent has begun and is told of later: its runs, its sessions by `listeners.rs`, and what it senses by
+//! `senses.rs`.
 
 use std::time::Duration;
 
 use meshward_core::{
-    agent::{Act, Acted, Bytes, Captured, Cause, Ending, Input, Run, RunId, Scan, Sight},
+    agent::{Act, Acted, Bytes, Captured, Cause, Ending, Input, Run, RunId},
     ids::{CallId, ExecutionId},
     wire::{
         http::{Body, Headers, Method, Request},
@@ -15,11 +16,6 @@ use crate::{checks::Beginning, journal::Entry, node::Place, settings, world::Wor
 
 /// The output of a long run, which is more than a callback may carry.
 const LONG_OUTPUT: usize = 20_000;
-
-/// No machine of this world has a hooks directory.
-fn no_hooks() -> Scan {
-    Scan { sight: Sight::Absent, watched: Ok(()) }
-}
 
 impl World {
     /// Begins what an agent has ordered; the tunnel device takes a key at once.
@@ -35,11 +31,11 @@ impl World {
             Act::Install { key } => {
                 return Some(Input::Acted(Acted::Installed { key, outcome: Ok(()) }));
             }
-            Act::Scan => return Some(Input::Acted(Acted::Scanned(Box::new(no_hooks())))),
+            Act::Scan => self.look_at_hooks(at),
             Act::Session(session, order) => return self.listen(at, session, order),
             Act::Listen(stream, order) => self.hearken(at, stream, order),
-            // No agent of this world looks at itself.
-            Act::Discover(_) | Act::Measure => {}
+            Act::Discover(discovery) => self.discover(at, &discovery),
+            Act::Measure => self.look_at_files(at),
         }
         None
     }

@@ -12,6 +12,7 @@ impl World {
         self.summary.events += 1;
         let mut possible = true;
         match event {
+            Event::Around { node, change } => self.surround(node, change),
             Event::AskRotation => self.ask_rotation(),
             Event::Bus(bus) => possible = self.bus(bus),
             Event::Block { route, status } => {

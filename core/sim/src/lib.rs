@@ -16,8 +16,10 @@ pub mod node;
 pub mod rng;
 pub mod route;
 pub mod script;
+pub mod senses;
 pub mod signing;
 pub mod streams;
+pub mod surroundings;
 pub mod world;
 
 mod bus;

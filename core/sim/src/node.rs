@@ -14,6 +14,8 @@ use crate::{
     listeners::Listener,
     route::{Route, Said},
     script::{Spot, Token},
+    senses::Sensing,
+    surroundings::Surroundings,
 };
 
 #[derive(Clone, Debug, Default)]
@@ -25,6 +27,9 @@ pub struct Node {
     pub start_at: Option<Mono>,
     pub disk: Disk,
     pub clock: NodeClock,
+    pub around: Surroundings,
+    /// What of it the process has asked for.
+    pub sensing: Sensing,
     /// The process stands still.
     pub away: Option<Away>,
     /// Calls of this life that are not answered yet.
@@ -109,13 +114,14 @@ impl Node {
         }
     }
 
-    /// Ends the process; only the disk and the clock remain.
+    /// Ends the process; only the disk, the clock and what is around it remain.
     pub fn die(&mut self, start_at: Mono) {
         *self = Self {
             life: self.life,
             start_at: Some(start_at),
             disk: std::mem::take(&mut self.disk),
             clock: self.clock,
+            around: std::mem::take(&mut self.around),
             away: self.away,
             failing_writes: self.failing_writes,
             token: self.token,
@@ -142,7 +148,7 @@ impl Node {
         let wakeup = self.agent.as_ref().and_then(Agent::wakeup).map(|at| self.clock.when(at));
         let listener = self.listeners.values().filter_map(Listener::due).min();
         let run = self.runs.values().min().copied();
-        [wakeup, run, listener, self.start_at].into_iter().flatten().min()
+        [wakeup, run, listener, self.sensing.due(), self.start_at].into_iter().flatten().min()
     }
 
     /// A session whose listener has something to tell at this time.

@@ -16,7 +16,7 @@ use meshward_core::{
     },
 };
 
-use crate::{settings, world::World};
+use crate::{route, settings, world::World};
 
 const ASK: &str = "{\"reconcile\":true,\"rotate_keys\":true}";
 const REST: &str = "{\"reconcile\":true,\"rotate_keys\":false}";
@@ -129,7 +129,8 @@ impl World {
 
     /// As [`World::ask_plane`]; where it is a stream that is answered with, what is replayed on it comes along.
     pub(crate) fn ask_plane_by(&mut self, call: CallId, request: Request) -> Option<Answered> {
-        let correlation = CorrelationId(u128::from(self.rng.next()));
+        let drawn = if route::is_sensed(&request.path) { &mut self.senses } else { &mut self.rng };
+        let correlation = CorrelationId(u128::from(drawn.next()));
         let arrival = plane::Arrival {
             listener: plane::Listener::Main,
             request,

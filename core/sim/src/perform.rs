@@ -36,7 +36,7 @@ impl World {
             let Some(agent) = self.nodes[at].agent.take() else { return };
             let now = self.node_now(at);
             let heard = self.checks.hears((at, &self.nodes[at]), &input, now, &self.keyring);
-            let step = agent.step(&self.settings, now, input);
+            let step = agent.step(&self.settings[at], now, input);
             self.nodes[at].agent = Some(step.state);
             if let Some(genuine) = heard {
                 self.summary.reactions +=
@@ -77,7 +77,8 @@ impl World {
             Effect::Send { call, request, timeout, .. } => self.send(at, call, (&request, timeout)),
             Effect::Act(act) => return self.act(at, act),
             Effect::Reply { call, response } => self.replied(at, call, response.status),
-            Effect::Stream(_) | Effect::Tell(_) => {}
+            Effect::Stream(_) => {}
+            Effect::Tell(notice) => self.checks.told(at, &notice),
             Effect::Exit(exit) => self.exit(at, &exit),
         }
         None
@@ -85,7 +86,7 @@ impl World {
 
     fn exit(&mut self, at: usize, exit: &Exit) {
         self.note(Entry::Exited { node: at, reason: exit.to_string() });
-        self.checks.exited(exit, self.nodes[at].spending);
+        self.checks.exited(at, exit, self.nodes[at].spending);
         self.die(at);
     }
 
@@ -148,6 +149,7 @@ impl World {
         let is_kept = node.failing_writes == 0;
         if is_kept {
             node.disk.keep(&file, change);
+            self.checks.kept(at, &node.disk, &file);
         } else {
             node.failing_writes -= 1;
         }

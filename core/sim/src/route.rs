@@ -120,23 +120,72 @@ pub enum Sense {
     Events {
         cursor: Option<String>,
     },
-    Endpoint,
-    Manifest,
-    Violations,
+    Endpoint {
+        endpoint: String,
+        nat_type: String,
+    },
+    Manifest(Box<Declared>),
+    Violations(Vec<Deviation>),
 }
+
+/// What a node declares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Declared {
+    pub version: String,
+    pub checksum: String,
+    pub fingerprint: Option<String>,
+    /// With their digests, in the order given.
+    pub hooks: Vec<(String, String)>,
+}
+
+/// A file that is not what it was: its kind and its name, what it is and what it was.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Deviation {
+    pub artifact: Artifact,
+    pub observed: String,
+    pub expected: String,
+}
+
+/// The kind and the name of a file, as the wire has them.
+pub type Artifact = (String, String);
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Members {
+    binary_checksum: String,
+    binary_version: String,
     client_now: Option<Timestamp>,
+    declared_hooks: Vec<HookLine>,
     declared_output_bytes: Option<i64>,
+    endpoint: String,
+    nat_type: String,
     new_public_key: String,
     nonce: String,
     public_key: String,
+    ssh_host_key_fingerprint: Option<String>,
     /// A number in problems, a text in callbacks.
     status: Option<Raw>,
     tcp: Row,
     value: Option<String>,
+    violations: Vec<Entry>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct HookLine {
+    name: String,
+    checksum: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Entry {
+    kind: String,
+    artifact_id: String,
+    observed_checksum: String,
+    expected_checksum: String,
+    observed_fingerprint: String,
+    expected_fingerprint: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -145,6 +194,37 @@ struct Row {
     phase: String,
     bytes_in: u64,
     bytes_out: u64,
+}
+
+impl Members {
+    fn endpoint(self) -> Sense {
+        Sense::Endpoint { endpoint: self.endpoint, nat_type: self.nat_type }
+    }
+
+    fn manifest(self) -> Sense {
+        let hooks = self.declared_hooks.into_iter().map(|hook| (hook.name, hook.checksum));
+        Sense::Manifest(Box::new(Declared {
+            version: self.binary_version,
+            checksum: self.binary_checksum,
+            fingerprint: self.ssh_host_key_fingerprint,
+            hooks: hooks.collect(),
+        }))
+    }
+
+    /// Of digest and fingerprint one is empty.
+    fn violations(self) -> Sense {
+        let read = |entry: Entry| Deviation {
+            artifact: (entry.kind, entry.artifact_id),
+            observed: entry.observed_checksum + &entry.observed_fingerprint,
+            expected: entry.expected_checksum + &entry.expected_fingerprint,
+        };
+        Sense::Violations(self.violations.into_iter().map(read).collect())
+    }
+}
+
+/// Whether a path is one that a node tells of itself on.
+pub(crate) fn is_sensed(path: &str) -> bool {
+    ["/endpoint", "/capabilities", "/integrity-violations"].iter().any(|end| path.ends_with(end))
 }
 
 impl Said {
@@ -184,9 +264,9 @@ impl Said {
                     let cursor = request.headers.first("last-event-id");
                     Sense::Events { cursor: cursor.map(ToOwned::to_owned) }
                 }
-                Some("endpoint") => Sense::Endpoint,
-                Some("capabilities") => Sense::Manifest,
-                Some("integrity-violations") => Sense::Violations,
+                Some("endpoint") => members.endpoint(),
+                Some("capabilities") => members.manifest(),
+                Some("integrity-violations") => members.violations(),
                 _ => return Self::Pull,
             }),
         }
@@ -209,9 +289,9 @@ impl Said {
             Self::Session { has_ended: true, .. } => Route::SessionEnded,
             Self::Upload { .. } => Route::Upload,
             Self::Sense(Sense::Events { .. }) => Route::Events,
-            Self::Sense(Sense::Endpoint) => Route::Endpoint,
-            Self::Sense(Sense::Manifest) => Route::Manifest,
-            Self::Sense(Sense::Violations) => Route::Violations,
+            Self::Sense(Sense::Endpoint { .. }) => Route::Endpoint,
+            Self::Sense(Sense::Manifest(_)) => Route::Manifest,
+            Self::Sense(Sense::Violations(_)) => Route::Violations,
         }
     }
 }

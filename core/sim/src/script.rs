@@ -12,6 +12,8 @@ use crate::{
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
+    /// Something changes around a node.
+    Around { node: usize, change: Change },
     /// The operator asks for a new mesh key with the next heartbeat answers.
     AskRotation,
     /// Something befalls the event streams.
@@ -54,6 +56,49 @@ pub enum Event {
     Suspend { node: usize, seconds: u64 },
     /// The calls of a route reach the control plane again.
     Unblock { route: Route },
+}
+
+/// What changes around a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A file of this content is a hook from now on, or none is.
+    Hook { name: u8, content: Option<u8> },
+    /// How the hooks directory can be looked at.
+    Hooks(Folder),
+    HostKey(KeyFile),
+    /// It is seen from outside at another address, and where it is symmetric by each server at another port.
+    Move { place: u8, symmetric: bool },
+    /// A file of this content and version stands where the program was started from.
+    Program { content: u8, version: u8 },
+    /// What comes of asking the servers that tell how a node is seen.
+    Servers(Server, Server),
+}
+
+/// How the hooks directory can be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Folder {
+    Watched,
+    /// It cannot be watched from the next look on.
+    Unwatched,
+    /// It cannot be looked at.
+    Failing,
+}
+
+/// The file of the SSH host key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyFile {
+    Absent,
+    Key(u8),
+    Unreadable,
+}
+
+/// A server that tells how a node is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    Answers,
+    Fails,
+    /// It tells an address that no other node reaches.
+    Lies,
 }
 
 /// What befalls the event streams.
@@ -259,7 +304,7 @@ impl Event {
     }
 }
 
-/// Rust, given the variants of `Event`, `Bus`, `Forgery`, `Spot`, `Route`, `Passage` and `OrderKind`.
+/// Rust, given the variants of `Event`, `Change` and of what it holds, `Bus`, `Forgery`, `Spot`, `Route`, `Passage` and `OrderKind`.
 impl fmt::Debug for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Script::quiet({})", self.seed)?;

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use meshward_core::{
-    agent::{ActionSettings, EventSettings, Purpose, SenseSettings, SessionSettings, Settings},
+    agent::{
+        ActionSettings, EventSettings, IntegritySettings, NatSettings, Purpose, SenseSettings,
+        SessionSettings, Settings,
+    },
     plane,
     wire::{grammar::Checksum, upload_url::Origin},
 };
@@ -24,6 +27,13 @@ pub(crate) const RECONCILE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// How long until a stream that was refused is asked for again.
 pub(crate) const REPROBE_INTERVAL: Duration = Duration::from_secs(600);
+
+/// How long an endpoint is not reported again, where nothing goes wrong and in any case.
+pub(crate) const NAT_REFRESH_INTERVAL: Duration = Duration::from_secs(60);
+pub(crate) const MIN_REPORT_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How often the files of a node are looked at.
+pub(crate) const VERIFY_INTERVAL: Duration = Duration::from_secs(300);
 
 /// The agent's.
 pub(crate) fn agent() -> Settings {
@@ -55,11 +65,23 @@ pub(crate) fn agent() -> Settings {
             listen_address: None,
         },
         senses: SenseSettings {
+            nat: Some(NatSettings {
+                port: 51_820,
+                servers: ["stun-1.example:3478", "stun-2.example:3478"].map(str::to_owned).into(),
+                refresh_interval: NAT_REFRESH_INTERVAL,
+                timeout: Duration::from_secs(5),
+                min_report_interval: MIN_REPORT_INTERVAL,
+            }),
+            integrity: Some(IntegritySettings {
+                verify_interval: VERIFY_INTERVAL,
+                watch_enabled: true,
+            }),
+            manifest: true,
+            host_key: true,
             events: Some(EventSettings {
                 idle_timeout: Duration::from_secs(90),
                 reprobe_interval: REPROBE_INTERVAL,
             }),
-            ..SenseSettings::default()
         },
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     node::{Away, Node},
     rng::Rng,
     route::Route,
-    script::{Bus, Event, Faults, Flow, Script, Token},
+    script::{Bus, Change, Event, Faults, Flow, KeyFile, Script, Token},
     settings,
     signing::Keyring,
     streams::Lines,
@@ -28,10 +28,28 @@ const DOWN: Duration = Duration::from_secs(20);
 /// How long the world goes on when all faults are over.
 const AFTERMATH: u64 = 3600;
 /// What happens in it, so that it is seen how fast it reaches the nodes.
-const AFTERWARDS: [(u64, Bus); 4] =
-    [(0, Bus::Restore), (1215, Bus::Change), (1815, Bus::Hush), (2415, Bus::Change)];
+const AFTERWARDS: [(u64, Afterwards); 10] = [
+    (0, Afterwards::Bus(Bus::Restore)),
+    (1215, Afterwards::Bus(Bus::Change)),
+    (1230, Afterwards::Around(Change::Hook { name: 0, content: Some(90) })),
+    (1815, Afterwards::Bus(Bus::Hush)),
+    (1830, Afterwards::Around(Change::HostKey(KeyFile::Key(90)))),
+    (1840, Afterwards::Around(Change::Move { place: 99, symmetric: false })),
+    (2415, Afterwards::Bus(Bus::Change)),
+    (2430, Afterwards::Around(Change::Hook { name: 1, content: None })),
+    (2431, Afterwards::Around(Change::Hook { name: 2, content: Some(91) })),
+    (2440, Afterwards::Around(Change::Program { content: 90, version: 9 })),
+];
 /// More steps than any run takes: a world that does not come to rest is at fault.
 const STEPS_MAX: u64 = 400_000;
+
+/// Something that happens when all faults are over.
+#[derive(Clone, Copy, Debug)]
+enum Afterwards {
+    Bus(Bus),
+    /// Around each of the nodes.
+    Around(Change),
+}
 
 #[derive(Debug)]
 pub struct World {
@@ -41,10 +59,13 @@ pub struct World {
     pub(crate) rng: Rng,
     /// For the jitter of what streams tell.
     pub(crate) stirs: Rng,
+    /// For what agents sense.
+    pub(crate) senses: Rng,
     /// For what becomes of calls.
     pub(crate) fates: Rng,
     pub clock: Clock,
-    pub(crate) settings: Settings,
+    /// Those of each agent.
+    pub(crate) settings: Vec<Settings>,
     pub(crate) plane_settings: plane::Settings,
     pub plane: Plane,
     /// The keys that it signs events with.
@@ -115,9 +136,10 @@ impl World {
             faults: script.faults,
             rng: Rng::new(script.seed ^ 0x5eed),
             stirs: Rng::new(script.seed ^ 0x571e),
+            senses: Rng::new(script.seed ^ 0x5e45),
             fates: Rng::new(script.seed ^ 0xfa7e),
             clock: Clock::default(),
-            settings: settings::agent(),
+            settings: vec![settings::agent(); script.nodes],
             plane_settings: settings::plane(keyring.public_text()),
             plane: Plane::default(),
             keyring,
@@ -153,9 +175,16 @@ impl World {
         let until = self.script.faults_until();
         self.run_until(until)?;
         self.heal();
-        for (after, bus) in AFTERWARDS {
+        for (after, afterwards) in AFTERWARDS {
             self.run_until(until + after)?;
-            self.bus(bus);
+            match afterwards {
+                Afterwards::Bus(bus) => {
+                    self.bus(bus);
+                }
+                Afterwards::Around(change) => {
+                    (0..self.nodes.len()).for_each(|at| self.surround(at, change));
+                }
+            }
         }
         self.run_until(until + AFTERMATH)?;
         let statuses = self.statuses();
@@ -210,6 +239,7 @@ impl World {
             (node.failing_writes, node.crash) = (0, None);
             (node.token, node.revoked) = (Token::Good, false);
             let now = self.clock.mono();
+            node.around.heal();
             node.clock.set_rate(now, 0);
             node.clock.set_ahead(now, 0);
             node.away = node.away.map(|away| Away { until: now, ..away });
@@ -272,6 +302,8 @@ impl World {
             self.finish(at, execution);
         } else if let Some(session) = self.nodes[at].told(now) {
             self.listener_tells(at, session);
+        } else if self.nodes[at].sensing.due().is_some_and(|due| due <= now) {
+            self.sensed(at);
         } else {
             self.feed(at, Input::Ticked);
             let wakeup = self.nodes[at].agent.as_ref().and_then(Agent::wakeup);
@@ -287,7 +319,11 @@ impl World {
         node.agent = Some(Agent::default());
         node.disk.recover();
         let memory = node.disk.remember();
+        let settings = &mut self.settings[at];
+        settings.binary_checksum = node.around.image();
+        settings.binary_version = node.around.version();
         self.checks.restored(&self.nodes[at].disk);
+        self.checks.started(at, &self.nodes[at]);
         self.note(Entry::Started { node: at });
         self.feed(at, Input::Restarted(Box::new(memory)));
     }

@@ -1,13 +1,13 @@
 //! What takes place is shown to each of the checks.
 
 use meshward_core::{
-    agent::{Acted, Effect, Exit, Heard, Input},
+    agent::{Acted, Effect, Exit, Heard, Input, Notice, StateFile},
     ids::ExecutionId,
     time::{Mono, Now},
     wire::timestamp::Timestamp,
 };
 
-use super::{Beginning, Checks, Rest, Sending, Serving, Violation};
+use super::{Beginning, CHECKSUMS, Checks, Rest, Sending, Serving, Violation};
 use crate::{disk::Disk, net::Caller, node::Node, route::Said, script::Token, signing::Keyring};
 
 impl Checks {
@@ -27,6 +27,7 @@ impl Checks {
 
     /// The last fault is over.
     pub fn healed(&mut self, now: Mono) {
+        self.integrity.healed(now);
         self.keys.healed(now);
         self.streams.healed(now);
     }
@@ -38,15 +39,21 @@ impl Checks {
     /// A process ended; what it had asked is never answered.
     pub fn died(&mut self, at: usize, node: &Node, ring: &Keyring) {
         self.authority.died(at, node, ring);
+        self.endpoint.died(at);
         self.executions.died(at);
         self.pace.died(at);
         self.presence.died(at);
         self.sessions.died(at);
         self.streams.died(at);
+        self.tries.afresh(at);
     }
 
     pub fn sent(&mut self, sending: &Sending<'_>) {
+        self.endpoint.sent(sending, &mut self.found);
         self.executions.sent(sending, &mut self.found);
+        self.integrity.sent(sending, &mut self.found);
+        self.manifest.sent(sending, &mut self.found);
+        self.tries.sent(sending, &mut self.found);
         self.keys.sent(sending, &mut self.found);
         self.pace.sent(sending, &mut self.found);
         self.streams.sent(sending, &mut self.found);
@@ -56,7 +63,9 @@ impl Checks {
     }
 
     pub fn served(&mut self, serving: &Serving<'_>) {
+        self.endpoint.served(serving);
         self.executions.served(serving, &mut self.found);
+        self.manifest.served(serving, &mut self.found);
         self.keys.served(serving);
         self.presence.served(serving, &mut self.found);
         self.reports.served(serving, &mut self.found);
@@ -68,6 +77,9 @@ impl Checks {
         self.authority.heard(caller.node, said, status);
         self.pace.heard(caller.node, said, status);
         self.executions.heard(caller, said, status);
+        self.integrity.heard(caller, status);
+        self.manifest.heard(caller, status);
+        self.tries.heard(caller, said.route(), status, now);
         self.keys.heard(caller.node, said, status);
         self.presence.heard(caller, said, status, now);
         self.sessions.heard(caller, said, status);
@@ -99,6 +111,9 @@ impl Checks {
         now: Now,
         ring: &Keyring,
     ) -> Option<usize> {
+        self.endpoint.hears(at, input, now.mono);
+        self.integrity.hears(at, input, now.mono);
+        self.manifest.hears(at, input);
         if matches!(input, Input::Acted(Acted::Installed { .. })) {
             self.pace.installed(at);
         }
@@ -143,16 +158,44 @@ impl Checks {
         self.executions.ended(at, execution, status);
     }
 
-    pub fn exited(&mut self, exit: &Exit, token: Token) {
+    pub fn exited(&mut self, at: usize, exit: &Exit, token: Token) {
+        self.integrity.exited(at, &mut self.found);
         self.presence.exited(exit, token, &mut self.found);
     }
 
     /// An identity makes room for another.
     pub fn retires(&mut self, at: usize, token: Token, now: Mono) {
         self.authority.retires(at);
+        self.endpoint.retires(at);
+        self.integrity.retires(at);
         self.keys.retires(at);
+        self.manifest.retires(at);
         self.pace.retires(at);
         self.presence.retires(at, token, now, &mut self.found);
+        self.tries.afresh(at);
+    }
+
+    /// A process begins, in what is around it now.
+    pub fn started(&mut self, at: usize, node: &Node) {
+        self.integrity.started(at, node);
+        self.manifest.started(at, node);
+    }
+
+    /// A file below `state/` was changed.
+    pub fn kept(&mut self, at: usize, disk: &Disk, file: &StateFile) {
+        if file.name == CHECKSUMS {
+            self.integrity.kept(at, disk, &mut self.found);
+        }
+    }
+
+    /// The operator of a node is told something.
+    pub fn told(&mut self, at: usize, notice: &Notice) {
+        self.integrity.told(at, notice, &mut self.found);
+    }
+
+    /// An agent asks how it is seen from outside; `now` is its own.
+    pub fn discovers(&mut self, at: usize, round: u64, now: Mono) {
+        self.endpoint.discovers(at, round, now, &mut self.found);
     }
 
     pub fn restored(&mut self, disk: &Disk) {
@@ -172,6 +215,7 @@ impl Checks {
         self.reports.stand(nodes, &mut self.found);
         self.archive.stand(nodes, &mut self.found);
         self.streams.stand(nodes, now, &mut self.found);
+        self.integrity.stand(nodes, now, &mut self.found);
         self.found.take()
     }
 
@@ -184,6 +228,9 @@ impl Checks {
         self.sessions.rested(rest, &mut self.found);
         self.archive.rested(rest, &mut self.found);
         self.streams.rested(rest, &mut self.found);
+        self.endpoint.rested(rest, &mut self.found);
+        self.integrity.rested(rest, &mut self.found);
+        self.manifest.rested(rest, &mut self.found);
         self.found.take()
     }
 }

@@ -6,39 +6,54 @@
 mod all;
 mod archive;
 mod authority;
+mod endpoint;
 mod executions;
+mod integrity;
 mod keys;
+mod manifest;
 mod pace;
 mod presence;
 mod reports;
 mod sessions;
 mod streams;
+mod tries;
 mod witness;
 
 use archive::Archive;
 use authority::Authority;
+use endpoint::Endpoint;
 use executions::Executions;
+use integrity::Integrity;
 use keys::Keys;
+use manifest::Manifest;
 use pace::Pace;
 use presence::Presence;
 use reports::Reports;
 use sessions::Sessions;
 use streams::Streams;
+use tries::Tries;
 use witness::Found;
 pub use witness::{Beginning, Opening, Rest, Sending, Serving, Violation};
+
+/// The file of `state/` that tells what the files of a node were.
+const CHECKSUMS: &str = "checksums.json";
 
 #[derive(Clone, Debug)]
 pub struct Checks {
     found: Found,
     archive: Archive,
     authority: Authority,
+    endpoint: Endpoint,
     executions: Executions,
+    integrity: Integrity,
     keys: Keys,
+    manifest: Manifest,
     pace: Pace,
     presence: Presence,
     reports: Reports,
     sessions: Sessions,
     streams: Streams,
+    tries: Tries,
 }
 
 impl Checks {
@@ -48,13 +63,17 @@ impl Checks {
             found: Found::default(),
             archive: Archive::of(nodes),
             authority: Authority::of(nodes),
+            endpoint: Endpoint::of(nodes),
             executions: Executions::of(nodes),
+            integrity: Integrity::of(nodes),
             keys: Keys::of(nodes),
+            manifest: Manifest::of(nodes),
             pace: Pace::of(nodes),
             presence: Presence::of(nodes),
             reports: Reports::of(nodes),
             sessions: Sessions::of(nodes),
             streams: Streams::of(nodes),
+            tries: Tries::of(nodes),
         }
     }
 }

@@ -109,7 +109,7 @@ impl Pace {
             | Said::Heartbeat { .. }
             | Said::Report { .. }
             | Said::Rotate { .. }
-            | Said::Sense(Sense::Endpoint | Sense::Manifest | Sense::Violations)
+            | Said::Sense(Sense::Endpoint { .. } | Sense::Manifest(_) | Sense::Violations(_))
             | Said::Session { .. }
             | Said::Upload { .. } => {}
         }
@@ -208,8 +208,7 @@ impl Gait {
             Route::Heartbeat
             | Route::Events
             | Route::Endpoint
-            | Route::Manifest
-            | Route::Violations => 1,
+            | Route::Manifest => 1,
             Route::Pull => 1 + self.causes + u32::from(self.owed.is_some()),
             Route::Register
             | Route::Rotate
@@ -220,7 +219,9 @@ impl Gait {
             | Route::Report
             | Route::SessionStarted
             | Route::SessionEnded
-            | Route::Upload => return,
+            | Route::Upload
+            // Each look that finds something is a cause.
+            | Route::Violations => return,
         };
         found.unless(
             *since <= most,
@@ -303,6 +304,7 @@ fn subject(said: &Said) -> String {
         // Each write is a cause of its own.
         Said::Report { key, value } => format!("{key} {value:?}"),
         Said::Session { session, .. } => session.0.clone(),
+        Said::Sense(Sense::Violations(told)) => format!("{told:?}"),
         Said::Heartbeat { .. }
         | Said::Pull
         | Said::Register { .. }

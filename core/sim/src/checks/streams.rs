@@ -91,7 +91,7 @@ impl Streams {
             | Said::Heartbeat { .. }
             | Said::Report { .. }
             | Said::Rotate { .. }
-            | Said::Sense(Sense::Endpoint | Sense::Manifest | Sense::Violations)
+            | Said::Sense(Sense::Endpoint { .. } | Sense::Manifest(_) | Sense::Violations(_))
             | Said::Session { .. }
             | Said::Upload { .. } => {}
         }
