@@ -179,6 +179,10 @@ impl World {
             self.run_until(until + after)?;
             match afterwards {
                 Afterwards::Bus(bus) => {
+                    if after > 0 {
+                        let rests = self.checks.quiet(&self.nodes);
+                        self.logged(rests)?;
+                    }
                     self.bus(bus);
                 }
                 Afterwards::Around(change) => {

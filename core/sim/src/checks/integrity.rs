@@ -14,7 +14,7 @@ use meshward_core::{
 };
 use serde::Deserialize;
 
-use super::witness::{Found, Rest, Sending};
+use super::witness::{Found, Sending};
 use crate::{
     disk::Disk,
     net::Caller,
@@ -193,8 +193,8 @@ impl Integrity {
         }
     }
 
-    pub(super) fn rested(&self, rest: &Rest<'_>, found: &mut Found) {
-        for (watch, node) in self.nodes.iter().zip(rest.nodes) {
+    pub(super) fn rested(&self, nodes: &[Node], found: &mut Found) {
+        for (watch, node) in self.nodes.iter().zip(nodes) {
             found.unless(watch.owed.is_empty(), "no violation is left to tell in the end");
             let kept = |artifact: &Artifact, digest: &String| {
                 watch.kept.get(artifact).is_some_and(|(kept, _)| kept == digest)

@@ -7,7 +7,7 @@ use meshward_core::{
     ids::CallId,
 };
 
-use super::witness::{Found, Rest, Sending, Serving};
+use super::witness::{Found, Sending, Serving};
 use crate::{
     net::Caller,
     node::Node,
@@ -121,8 +121,8 @@ impl Manifest {
     }
 
     /// Void where a request that was under way for long has undone a later one.
-    pub(super) fn rested(&self, rest: &Rest<'_>, found: &mut Found) {
-        for (at, node) in rest.nodes.iter().enumerate() {
+    pub(super) fn rested(&self, nodes: &[Node], found: &mut Found) {
+        for (at, node) in nodes.iter().enumerate() {
             let held = self.plane.get(&at);
             let wanted = self.nodes[at].wanted(node);
             found.unless(

@@ -5,6 +5,7 @@ mod executions;
 mod identity;
 mod reports;
 mod rotation;
+mod senses;
 mod sessions;
 mod streams;
 mod support;

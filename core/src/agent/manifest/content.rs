@@ -146,9 +146,11 @@ impl Manifest {
         ))));
     }
 
+    /// What was not answered may have arrived and be in the place of what was accepted before.
     fn failed(&mut self, now: Mono, trouble: Trouble, jitter: Jitter, effects: &mut Vec<Effect>) {
         let Trouble { reason, retry_after } = trouble;
         self.failures = self.failures.saturating_add(1);
+        self.accepted = None;
         let wait = BACKOFF.wait(self.failures, jitter).max(retry_after.unwrap_or_default());
         self.phase = Phase::Resting { due: Some(now.after(wait)) };
         let text = format!(

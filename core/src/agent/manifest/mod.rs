@@ -8,7 +8,7 @@
 //! | due | the time has come, and it still differs | sending | put |
 //! | sending | accepted | resting, or due where it differs by now | |
 //! | sending | a hook is not taken | due after [`CHANGE_WAIT`], without that hook | tell |
-//! | sending | failed | due after a wait that doubles, with the newest content | tell of the first |
+//! | sending | failed | due after a wait that doubles, with the newest content, whatever was accepted before | tell of the first |
 //! | any | quieted | dormant | |
 //!
 //! Specification: "Capabilities"; `decisions.md` section 8 (Capability manifest); `gaps-agent.md` sections 2.8 and 7.
@@ -57,7 +57,7 @@ pub struct Manifest {
     measured: bool,
     /// What is to be declared; absent while it is not known.
     wanted: Option<CapabilityManifestRequest>,
-    /// What this identity has declared.
+    /// What this identity has declared, unless something that failed may be in its place.
     accepted: Option<CapabilityManifestRequest>,
     /// Hooks that the control plane does not take, with the digests that they are held to.
     unfit: BTreeMap<String, Checksum>,
