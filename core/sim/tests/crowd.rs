@@ -39,16 +39,43 @@ fn compare(tally: &Tally, steady: f64, (away, back): (usize, usize)) -> f64 {
     times
 }
 
-#[test]
+/// A crowd that was let be, and how often it asks within a window.
 #[expect(clippy::print_stderr, reason = "the figures are read by a person")]
-fn behind_an_absence_of_any_length_a_thousand_agents_ask_at_most_twice_as_often_as_before() {
+fn settled() -> (Crowd, f64) {
     let members = members();
     let mut crowd = Crowd::new(members, 1);
-    let mut at = SETTLING + STEADY;
+    let at = SETTLING + STEADY;
     crowd.run_until(at as u64);
     assert_eq!(crowd.streaming(), members, "every agent follows a stream");
     let steady = f64::from(crowd.tally.between(SETTLING, at)) * WINDOW as f64 / STEADY as f64;
     eprintln!("{members} agents ask {steady:.0} times in {WINDOW} s");
+    (crowd, steady)
+}
+
+/// Behind a stream that ended in order each agent waits for one second and up to a quarter of it, so all are back within
+/// that quarter: what is spread over a minute elsewhere is not here. It is one stream and one pull for each, and no more.
+fn an_orderly_end_of_a_second(crowd: &mut Crowd, at: usize, steady: f64) {
+    crowd.stops();
+    crowd.run_until(at as u64 + 1);
+    crowd.comes_back();
+    let until = at + 1 + WATCHED;
+    crowd.run_until(until as u64);
+    assert_eq!(crowd.streaming(), members(), "every agent follows a stream again");
+    let times = compare(&crowd.tally, steady, (1, at + 1));
+    let most = 1.1 + 2.0 * members() as f64 / steady;
+    assert!(times <= most, "{times:.2} and not {most:.2}");
+    for route in [Route::Events, Route::Pull] {
+        let own = if route == Route::Pull { members() * WATCHED / 45 } else { 0 };
+        let asked = crowd.tally.of(route, at, until) as usize;
+        assert!(asked <= members() + own, "{asked} times {route:?}");
+    }
+}
+
+#[test]
+fn behind_an_absence_of_any_length_a_thousand_agents_ask_at_most_twice_as_often_as_before() {
+    let members = members();
+    let (mut crowd, steady) = settled();
+    let mut at = SETTLING + STEADY;
     let mut worst = Vec::new();
     for away in ABSENCES {
         crowd.goes_away();
@@ -61,4 +88,5 @@ fn behind_an_absence_of_any_length_a_thousand_agents_ask_at_most_twice_as_often_
         worst.push(compare(&crowd.tally, steady, (away, back)));
     }
     assert!(worst.iter().all(|times| *times <= 2.0), "{worst:?}");
+    an_orderly_end_of_a_second(&mut crowd, at, steady);
 }

@@ -143,10 +143,16 @@ fn an_idle_node_is_woken_only_for_its_beats_and_pulls() {
     let stream = 2 * alive + 10;
     let reports = calls(Route::Report);
     assert_eq!(reports, 5, "those of the agent itself, once");
+    // What it tells of itself, each endpoint behind a waking and an outcome; a waking and two looks each five minutes,
+    // and what stirs, is looked at and is told of what changes around it.
+    let endpoints = calls(Route::Endpoint);
+    assert!(endpoints <= world.summary.virtual_time.as_secs() / 60 + 1, "{endpoints} endpoints");
+    let told = endpoints + calls(Route::Manifest) + calls(Route::Violations);
+    let senses = 3 * told + 2 * endpoints + 3 * (world.summary.virtual_time.as_secs() / 300 + 1) + 20;
     // A start, a registration and a flush; of each call its arrival, answer and timeout; at most one waking for each
     // beat.
     assert!(
-        world.summary.steps <= 6 + 3 * (beats + pulls + reports) + beats + pulls + stream,
+        world.summary.steps <= 6 + 3 * (beats + pulls + reports) + beats + pulls + stream + senses,
         "{}",
         world.summary.steps
     );
