@@ -11,8 +11,8 @@ use std::{
 
 use meshward_core::{
     agent::{
-        Act, Acted, Agent, Answer, Bytes, Effect, Failure, Gathered, Heard, Input, Listen, Settings,
-        TokenSources,
+        Act, Acted, Agent, Answer, Bytes, Effect, Failure, Gathered, Heard, Input, Listen,
+        Settings, TokenSources,
     },
     backoff::Jitter,
     ids::{CallId, CorrelationId},

@@ -7,8 +7,8 @@ use crate::{
     rng::Rng,
     route::Route,
     script::{
-        Bus, Change, Event, FAULTS_FOR, Faults, Flow, Folder, Forgery, KeyFile, Script, Server, Spot,
-        Token,
+        Bus, Change, Event, FAULTS_FOR, Faults, Flow, Folder, Forgery, KeyFile, Script, Server,
+        Spot, Token,
     },
 };
 

@@ -62,14 +62,23 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A file of this content is a hook from now on, or none is.
-    Hook { name: u8, content: Option<u8> },
+    Hook {
+        name: u8,
+        content: Option<u8>,
+    },
     /// How the hooks directory can be looked at.
     Hooks(Folder),
     HostKey(KeyFile),
     /// It is seen from outside at another address, and where it is symmetric by each server at another port.
-    Move { place: u8, symmetric: bool },
+    Move {
+        place: u8,
+        symmetric: bool,
+    },
     /// A file of this content and version stands where the program was started from.
-    Program { content: u8, version: u8 },
+    Program {
+        content: u8,
+        version: u8,
+    },
     /// What comes of asking the servers that tell how a node is seen.
     Servers(Server, Server),
 }

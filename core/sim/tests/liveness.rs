@@ -148,7 +148,8 @@ fn an_idle_node_is_woken_only_for_its_beats_and_pulls() {
     let endpoints = calls(Route::Endpoint);
     assert!(endpoints <= world.summary.virtual_time.as_secs() / 60 + 1, "{endpoints} endpoints");
     let told = endpoints + calls(Route::Manifest) + calls(Route::Violations);
-    let senses = 3 * told + 2 * endpoints + 3 * (world.summary.virtual_time.as_secs() / 300 + 1) + 20;
+    let senses =
+        3 * told + 2 * endpoints + 3 * (world.summary.virtual_time.as_secs() / 300 + 1) + 20;
     // A start, a registration and a flush; of each call its arrival, answer and timeout; at most one waking for each
     // beat.
     assert!(

@@ -106,9 +106,10 @@ impl Endpoint {
     pub(super) fn rested(&self, rest: &Rest<'_>, found: &mut Found) {
         for (place, node) in self.nodes.iter().zip(rest.nodes) {
             let seen = node.around.endpoint(0).to_string();
-            let is_known = place.taken.as_ref().is_some_and(|(endpoint, at)| {
-                *endpoint == seen && rest.now.mono.since(*at) < TTL
-            });
+            let is_known = place
+                .taken
+                .as_ref()
+                .is_some_and(|(endpoint, at)| *endpoint == seen && rest.now.mono.since(*at) < TTL);
             found.unless(is_known, "the control plane knows where a node is reached in the end");
         }
     }

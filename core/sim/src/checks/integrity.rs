@@ -271,9 +271,9 @@ fn on_disk(disk: &Disk) -> BTreeMap<Artifact, (String, String)> {
     let file: File = bytes.and_then(|bytes| json::decode_tolerant(bytes).ok()).unwrap_or_default();
     let hooks = file.hooks.iter();
     let hooks = hooks.map(|(name, hex)| (artifact(HOOK, name), (from_hex(hex), String::new())));
-    let program = file.binary.map(|line| {
-        (artifact(BINARY, &line.path), (from_hex(&line.checksum), line.version))
-    });
+    let program = file
+        .binary
+        .map(|line| (artifact(BINARY, &line.path), (from_hex(&line.checksum), line.version)));
     let key = file
         .ssh_host_key
         .map(|line| (artifact(KEY, &line.path), (line.fingerprint, String::new())));

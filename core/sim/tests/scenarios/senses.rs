@@ -6,7 +6,7 @@ use meshward_sim::{
     net::Fate,
     route::Route::{Endpoint, Manifest, Violations},
     script::{
-        Change::{self, Hook, HostKey, Hooks, Move, Program, Servers},
+        Change::{self, Hook, Hooks, HostKey, Move, Program, Servers},
         Folder, KeyFile, Server, Spot,
     },
 };
@@ -23,10 +23,9 @@ const AFTERWARDS: [u16; 3] = [200; 3];
 #[test]
 fn a_node_that_moves_is_reported_where_it_is() {
     let world = play(
-        Script::quiet(1).at(600, around(Move { place: 7, symmetric: false })).at(
-            700,
-            around(Move { place: 8, symmetric: true }),
-        ),
+        Script::quiet(1)
+            .at(600, around(Move { place: 7, symmetric: false }))
+            .at(700, around(Move { place: 8, symmetric: true })),
     );
     assert_eq!(sent(&world, Endpoint, 600, 661), 1);
     assert!(world.journal.served(Endpoint).iter().all(|status| *status == 200));
@@ -90,9 +89,11 @@ fn a_process_that_stops_with_violations_in_its_hands_says_so_and_the_next_one_te
 
 #[test]
 fn a_violation_that_is_refused_alone_is_dropped_and_told_and_not_sent_again() {
-    let script = Script::quiet(1)
-        .at(100, around(Hook { name: 0, content: Some(3) }))
-        .meets(Violations, 1, Fate::instead(413));
+    let script = Script::quiet(1).at(100, around(Hook { name: 0, content: Some(3) })).meets(
+        Violations,
+        1,
+        Fate::instead(413),
+    );
     let world = play(script);
     assert_eq!(world.journal.heard(Violations)[0], 413);
     assert_eq!(world.journal.served(Violations), AFTERWARDS);
