@@ -166,17 +166,9 @@ impl Crowd {
         crowd
     }
 
-    /// The control plane goes away: every stream breaks, and nobody answers any more.
-    pub fn goes_away(&mut self) {
-        self.ends(Some(Failure::Unreachable));
-    }
-
-    /// The control plane goes away, and before that it ends every stream in order.
-    pub fn stops(&mut self) {
-        self.ends(None);
-    }
-
-    fn ends(&mut self, failure: Option<Failure>) {
+    /// The control plane goes away: every stream breaks, or ends in order before, and nobody answers any more.
+    pub fn goes_away(&mut self, in_order: bool) {
+        let failure = (!in_order).then_some(Failure::Unreachable);
         self.is_up = false;
         self.plane = Plane::default();
         for caller in std::mem::take(&mut self.streams).into_keys() {

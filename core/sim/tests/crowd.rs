@@ -55,7 +55,7 @@ fn settled() -> (Crowd, f64) {
 /// Behind a stream that ended in order each agent waits for one second and up to a quarter of it, so all are back within
 /// that quarter: what is spread over a minute elsewhere is not here. It is one stream and one pull for each, and no more.
 fn an_orderly_end_of_a_second(crowd: &mut Crowd, at: usize, steady: f64) {
-    crowd.stops();
+    crowd.goes_away(true);
     crowd.run_until(at as u64 + 1);
     crowd.comes_back();
     let until = at + 1 + WATCHED;
@@ -64,11 +64,8 @@ fn an_orderly_end_of_a_second(crowd: &mut Crowd, at: usize, steady: f64) {
     let times = compare(&crowd.tally, steady, (1, at + 1));
     let most = 1.1 + 2.0 * members() as f64 / steady;
     assert!(times <= most, "{times:.2} and not {most:.2}");
-    for route in [Route::Events, Route::Pull] {
-        let own = if route == Route::Pull { members() * WATCHED / 45 } else { 0 };
-        let asked = crowd.tally.of(route, at, until) as usize;
-        assert!(asked <= members() + own, "{asked} times {route:?}");
-    }
+    let streams = crowd.tally.of(Route::Events, at, until) as usize;
+    assert_eq!(streams, members(), "each asks for its stream once");
 }
 
 #[test]
@@ -78,7 +75,7 @@ fn behind_an_absence_of_any_length_a_thousand_agents_ask_at_most_twice_as_often_
     let mut at = SETTLING + STEADY;
     let mut worst = Vec::new();
     for away in ABSENCES {
-        crowd.goes_away();
+        crowd.goes_away(false);
         let back = at + away;
         crowd.run_until(back as u64);
         crowd.comes_back();
