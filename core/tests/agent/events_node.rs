@@ -75,7 +75,7 @@ impl Node {
     }
 
     /// Lets time pass with all of its ticks, and fails every try for the stream.
-    fn outlasts(&mut self, time: core::time::Duration) -> Vec<Effect> {
+    fn outlasts(&mut self, time: Duration) -> Vec<Effect> {
         let until = self.bench.now.after(time);
         let mut all = Vec::new();
         while let Some(due) = self.bench.agent.wakeup().filter(|due| *due <= until.mono) {
