@@ -32,6 +32,8 @@ impl Agent {
                 reports_writing: self.reports.writing() as u64,
                 sessions_open: sessions_open as u64,
                 sessions_unsupported: sessions_unsupported as u64,
+                violations_dropped: self.senses.integrity.dropped(),
+                violations_waiting: self.senses.integrity.waiting() as u64,
             },
         }
     }

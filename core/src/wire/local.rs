@@ -229,4 +229,8 @@ pub struct Queues {
     pub sessions_open: u64,
     /// Those listed of a kind that this agent does not serve.
     pub sessions_unsupported: u64,
+    /// Those of integrity that the control plane does not take, each told in the log.
+    pub violations_dropped: u64,
+    /// Those that it has not been told yet.
+    pub violations_waiting: u64,
 }

@@ -191,6 +191,32 @@ fn the_one_entry_that_is_not_taken_is_found_and_dropped_alone() {
 }
 
 #[test]
+fn a_violation_that_is_too_large_alone_is_dropped_counted_and_told_once_with_its_name() {
+    let mut desk = Desk::new();
+    desk.look(&[whole("deploy", 1)]);
+    desk.give(Input::Armed);
+    assert_eq!(posted(&desk.look(&[whole("deploy", 2)])).len(), 1, "it is alone in its request");
+    let too_large = read(&problem(413, "integrity_violations_body_too_large"), start().wall);
+    let line = "the control plane does not take the integrity violation of \"deploy\", which is dropped: 413: \
+                integrity_violations_body_too_large: told so (correlation id c0ffee)";
+    assert_eq!(told(&desk.answer(too_large.clone()), Level::Error), [line]);
+    assert_eq!((desk.integrity.waiting(), desk.integrity.dropped()), (0, 1));
+    // It is found by each later look, and neither told nor sent again.
+    for _ in 0..3 {
+        desk.now = desk.now.after(seconds(300));
+        desk.give(Input::Ticked);
+        let effects = desk.look(&[whole("deploy", 2)]);
+        assert_eq!((told(&effects, Level::Error).len(), posted(&effects).len()), (0, 0));
+    }
+    assert_eq!(
+        told(&desk.answer(too_large), Level::Error),
+        [""; 0],
+        "an answer that nobody waits for"
+    );
+    assert_eq!(desk.integrity.dropped(), 1);
+}
+
+#[test]
 fn what_was_in_flight_when_the_identity_rested_is_sent_again_under_the_next() {
     let mut desk = found(3);
     assert_eq!(numbers(&desk.give(Input::Armed)), [0, 1, 2]);

@@ -228,6 +228,8 @@ fn local_status() {
             reports_writing: 4,
             sessions_open: 6,
             sessions_unsupported: 7,
+            violations_dropped: 8,
+            violations_waiting: 9,
         },
     };
     both("local_status.ready", &ready);

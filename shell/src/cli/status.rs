@@ -79,5 +79,10 @@ fn text(status: &Status) -> String {
         "sessions:       {} open, {} of an unsupported kind",
         status.queues.sessions_open, status.queues.sessions_unsupported
     );
+    let _ = writeln!(
+        out,
+        "violations:     {} to deliver, {} dropped",
+        status.queues.violations_waiting, status.queues.violations_dropped
+    );
     out
 }

@@ -285,6 +285,26 @@ async fn a_batch_that_is_refused_is_told_in_parts() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_violation_that_is_refused_alone_is_dropped_counted_and_told_once() {
+    let Some((plane, node)) = hooked().await else { return };
+    let agent = node.start();
+    knows(&node, "deploy").await;
+    agent.kill();
+    put(&node, "deploy", BAD);
+    let rule = json!({"path": ROUTE, "times": 9, "status": 413, "code": "integrity_violations_body_too_large"});
+    post(&plane, "/test/faults", &rule);
+    let _agent = node.start();
+    let line = "does not take the integrity violation of \"deploy\", which is dropped: 413";
+    until("it is dropped", || node.log().contains(line)).await;
+    let status = node.run(&["status"]);
+    let text = String::from_utf8(status.stdout).unwrap();
+    assert!(text.contains("violations:     0 to deliver, 1 dropped\n"), "{text}");
+    lives_on(&plane).await;
+    assert_eq!(node.log().matches(line).count(), 1);
+    assert_eq!(violations(&plane), [Value::Null; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_damaged_file_of_baselines_is_kept_beside_and_everything_is_learnt_anew() {
     let Some((plane, node)) = hooked().await else { return };
     let agent = node.start();

@@ -43,6 +43,11 @@ impl Integrity {
         self.outbox.len()
     }
 
+    /// How many violations the control plane did not take, although each was alone in its request.
+    pub const fn dropped(&self) -> u64 {
+        self.outbox.dropped()
+    }
+
     pub(super) fn armed(&mut self, kit: Kit<'_>, now: Mono, effects: &mut Vec<Effect>) {
         self.outbox.arm();
         if self.due.is_none() {

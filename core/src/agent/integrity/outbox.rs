@@ -6,7 +6,7 @@
 //! | resting, nothing due | a violation | sending as many as a batch may hold |
 //! | sending | delivered | resting without them; the next batch may be twice as long |
 //! | sending several | refused | resting for [`SPLIT_WAIT`]; the next batch is half as long |
-//! | sending one | refused | it is dropped and told; resting for [`SPLIT_WAIT`] |
+//! | sending one | refused | it is dropped, counted and told; resting for [`SPLIT_WAIT`] |
 //! | sending | failed | resting for a wait that doubles |
 //! | sending | quieted | dormant; they stay in front, and a late answer still counts |
 
@@ -51,6 +51,8 @@ pub(super) struct Outbox {
     phase: Phase,
     /// How many entries the next batch may hold.
     most: usize,
+    /// How many were refused alone.
+    dropped: u64,
     /// Tries in a row that failed.
     streak: Streak,
 }
@@ -72,13 +74,23 @@ enum Phase {
 impl Default for Outbox {
     fn default() -> Self {
         let phase = Phase::Dormant { sent: 0 };
-        Self { waiting: VecDeque::new(), phase, most: VIOLATIONS_MAX, streak: Streak::default() }
+        Self {
+            waiting: VecDeque::new(),
+            phase,
+            most: VIOLATIONS_MAX,
+            dropped: 0,
+            streak: Streak::default(),
+        }
     }
 }
 
 impl Outbox {
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
+    }
+
+    pub(super) const fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     /// Whether there was room for it.
@@ -199,6 +211,7 @@ impl Outbox {
         if count == 1
             && let Some(lost) = self.waiting.pop_front()
         {
+            self.dropped = self.dropped.saturating_add(1);
             effects.push(Effect::Tell(Notice::error(format!(
                 "the control plane does not take the integrity violation of {:?}, which is dropped: {reason}",
                 legible::line(lost.artifact_id.as_str())
