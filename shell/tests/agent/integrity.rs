@@ -211,6 +211,10 @@ async fn a_host_key_is_declared_and_another_one_is_told_and_declared() {
     let agent = node.start();
     until("it is declared", || counter(&plane, "capabilities_count") == 1).await;
     assert_eq!(declared(&plane)["ssh_host_key_fingerprint"], Value::Null, "there is none");
+    until("that is told", || {
+        node.log().matches("(integrity.ssh_host_key_file) is not there").count() == 1
+    })
+    .await;
     agent.kill();
     fs::copy(key("ed25519"), &file).unwrap();
     let agent = node.start();

@@ -6,7 +6,7 @@
 //! | the program | none, or of another path or version | the digest of the running image becomes the baseline |
 //! | the same | as the baseline | nothing |
 //! | another | another | a violation, once for each digest and process; the baseline stays |
-//! | nothing, as it is not there | any | nothing; what comes back is held to it |
+//! | nothing, as it is not there | any | nothing but a warning of a configured host key; what comes back is held to it |
 //! | nothing, as it cannot be read | any | told once as long as it lasts |
 //!
 //! | When | Told as detected by |
