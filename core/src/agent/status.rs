@@ -25,6 +25,7 @@ impl Agent {
             last_heartbeat_age_seconds: age(self.heartbeat.accepted),
             last_pull_age_seconds: age(self.pull.succeeded).or_else(kept),
             queues: Queues {
+                events_of_unknown_key: self.senses.signing.unknown(),
                 executions_active: executions_active as u64,
                 executions_waiting: executions_waiting as u64,
                 local_runs: self.local_runs.running() as u64,
