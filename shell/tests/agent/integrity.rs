@@ -16,6 +16,7 @@ use crate::{
     hooks_place::{chmod, digest},
     manifest::declared,
     node::{Agent, Node, Plane, counter, delete, fixture, get, post, until},
+    reports::times_told,
 };
 
 const GOOD: &str = "#!/bin/sh\necho good\n";
@@ -211,10 +212,8 @@ async fn a_host_key_is_declared_and_another_one_is_told_and_declared() {
     let agent = node.start();
     until("it is declared", || counter(&plane, "capabilities_count") == 1).await;
     assert_eq!(declared(&plane)["ssh_host_key_fingerprint"], Value::Null, "there is none");
-    until("that is told", || {
-        node.log().matches("(integrity.ssh_host_key_file) is not there").count() == 1
-    })
-    .await;
+    until("that is told", || times_told(&node, "(integrity.ssh_host_key_file) is not there") == 1)
+        .await;
     agent.kill();
     fs::copy(key("ed25519"), &file).unwrap();
     let agent = node.start();
@@ -304,7 +303,7 @@ async fn a_violation_that_is_refused_alone_is_dropped_counted_and_told_once() {
     let text = String::from_utf8(status.stdout).unwrap();
     assert!(text.contains("violations:     0 to deliver, 1 dropped\n"), "{text}");
     lives_on(&plane).await;
-    assert_eq!(node.log().matches(line).count(), 1);
+    assert_eq!(times_told(&node, line), 1);
     assert_eq!(violations(&plane), [Value::Null; 0]);
 }
 
