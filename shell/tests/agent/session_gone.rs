@@ -45,10 +45,10 @@ impl Network {
             run(&format!("ip netns add {part}"));
             run(&format!("ip -n {part} link set lo up"));
         }
-        run(&format!("ip link add link netns {here} type veth peer name link netns {there}"));
+        run(&format!("ip link add wire netns {here} type veth peer name wire netns {there}"));
         for (part, address) in [(&here, HERE), (&there, THERE)] {
-            run(&format!("ip -n {part} addr add {address}/24 dev link"));
-            run(&format!("ip -n {part} link set link up"));
+            run(&format!("ip -n {part} addr add {address}/24 dev wire"));
+            run(&format!("ip -n {part} link set wire up"));
         }
         network
     }
@@ -58,7 +58,7 @@ impl Network {
     }
 
     fn link(&self, state: &str) {
-        run(&format!("ip -n {} link set link {state}", self.part("there")));
+        run(&format!("ip -n {} link set wire {state}", self.part("there")));
     }
 
     /// A thread with the sockets of that part.
