@@ -148,7 +148,10 @@ mod tests {
             Measures { program: program.clone(), host_key: Some(home.path().join("missing")) };
         let missing = measures.take();
         assert!(missing.checksum.unwrap_err().ends_with("No such file or directory (os error 2)"));
-        assert_eq!(missing.host_key, None, "a host key that is not there is nobody's fault");
+        assert_eq!(
+            missing.host_key, None,
+            "a host key that is not there is no fault of the measure"
+        );
         fs::write(&program, "one").unwrap();
         let one = measures.take().checksum.unwrap();
         fs::write(&program, "two").unwrap();

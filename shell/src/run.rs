@@ -153,7 +153,10 @@ fn senses(config: &Config) -> SenseSettings {
             watch_enabled: integrity.watch_enabled,
         }),
         manifest: true,
-        host_key: integrity.ssh_host_key_file.is_some(),
+        host_key: integrity
+            .ssh_host_key_file
+            .as_ref()
+            .map(|path| path.to_string_lossy().into_owned()),
     }
 }
 

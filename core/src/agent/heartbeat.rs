@@ -158,17 +158,16 @@ impl Heartbeat {
         skew: Option<Skew>,
         fetched: Fetched<HeartbeatResponse>,
     ) -> Step<Self, Effect> {
-        let (kind, text) = match fetched {
-            Fetched::Unauthorized(reason) => (
-                Kind::Unauthorized,
-                format!("the control plane does not admit this node: {reason}"),
-            ),
-            Fetched::ClockSkew(reason) => (Kind::ClockSkew, off(&reason, skew)),
-            Fetched::Failed(reason) => (Kind::Failed, format!("the heartbeat failed: {reason}")),
+        let (kind, notice) = match fetched {
+            Fetched::Unauthorized(reason) => (Kind::Unauthorized, Notice::unadmitted(&reason)),
+            Fetched::ClockSkew(reason) => (Kind::ClockSkew, Notice::error(off(&reason, skew))),
+            Fetched::Failed(reason) => {
+                (Kind::Failed, Notice::warn(format!("the heartbeat failed: {reason}")))
+            }
             Fetched::Got(_) => return Step::to(self),
         };
         let refused = (kind == Kind::Unauthorized).then_some(Effect::Unauthorized);
-        let (streak, notice) = self.streak.failed(now.mono, kind, text);
+        let (streak, notice) = self.streak.failed(now.mono, kind, notice);
         Step::to(Self { streak, ..self }).emit_all(refused).emit(Effect::Tell(notice))
     }
 }

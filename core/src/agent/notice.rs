@@ -2,7 +2,7 @@
 
 pub mod streak;
 
-use alloc::string::String;
+use alloc::{format, string::String};
 use core::fmt;
 
 use crate::legible;
@@ -41,6 +41,11 @@ impl Notice {
 
     pub fn debug(text: impl Into<String>) -> Self {
         Self::of(Level::Debug, text)
+    }
+
+    /// The control plane refuses the credential of this node.
+    pub fn unadmitted(reason: &str) -> Self {
+        Self::error(format!("the control plane does not admit this node: {reason}"))
     }
 
     /// One line, whatever the text holds.

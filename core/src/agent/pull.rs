@@ -212,18 +212,16 @@ impl Pull {
     }
 
     fn failed(self, now: Now, fetched: Fetched<Pulled>) -> Step<Self, Effect> {
-        let (kind, text) = match fetched {
-            Fetched::Unauthorized(reason) => (
-                Kind::Unauthorized,
-                format!("the control plane does not admit this node: {reason}"),
-            ),
+        let (kind, notice) = match fetched {
+            Fetched::Unauthorized(reason) => (Kind::Unauthorized, Notice::unadmitted(&reason)),
             Fetched::ClockSkew(reason) | Fetched::Failed(reason) => {
-                (Kind::Failed, format!("the state pull failed, what is known is kept: {reason}"))
+                let text = format!("the state pull failed, what is known is kept: {reason}");
+                (Kind::Failed, Notice::warn(text))
             }
             Fetched::Got(_) => return Step::to(self),
         };
         let refused = (kind == Kind::Unauthorized).then_some(Effect::Unauthorized);
-        let (streak, notice) = self.streak.failed(now.mono, kind, text);
+        let (streak, notice) = self.streak.failed(now.mono, kind, notice);
         Step::to(Self { streak, ..self }).emit_all(refused).emit(Effect::Tell(notice))
     }
 }

@@ -12,6 +12,8 @@ pub(super) struct Senses {
     pub(super) integrity: Integrity,
     /// The program and the host key are being looked at.
     pub(super) measuring: bool,
+    /// That the configured host key is not there was told, and it still is not.
+    pub(super) host_key_missing: bool,
 }
 
 impl Senses {

@@ -25,6 +25,7 @@ impl Agent {
             last_heartbeat_age_seconds: age(self.heartbeat.accepted),
             last_pull_age_seconds: age(self.pull.succeeded).or_else(kept),
             queues: Queues {
+                events_of_unknown_key: self.senses.signing.unknown(),
                 executions_active: executions_active as u64,
                 executions_waiting: executions_waiting as u64,
                 local_runs: self.local_runs.running() as u64,
@@ -32,6 +33,8 @@ impl Agent {
                 reports_writing: self.reports.writing() as u64,
                 sessions_open: sessions_open as u64,
                 sessions_unsupported: sessions_unsupported as u64,
+                violations_dropped: self.senses.integrity.dropped(),
+                violations_waiting: self.senses.integrity.waiting() as u64,
             },
         }
     }

@@ -77,7 +77,7 @@ impl<'s> Exchange<'s> {
                 denial.response(self.settings, &self.path, self.correlation)
             }
         };
-        let response = self.answer.dress(facts::headless(self.method, response));
+        let response = self.answer.dress(self.now, facts::headless(self.method, response));
         self.outcome.status = Some(response.status);
         self.outcome.response_bytes = length(response.body.len());
         Effect::Reply { call: self.call, response, manner: self.answer.manner }
@@ -212,7 +212,7 @@ impl Plane {
             Order::Answer(answer) => Step::to(self).emit(exchange.reply(answer)),
             Order::Open(mut opening) => {
                 opening = self.faults.open(call, &exchange.path, opening);
-                opening.response = exchange.answer.dress(opening.response);
+                opening.response = exchange.answer.dress(exchange.now, opening.response);
                 exchange.outcome.status = Some(opening.response.status);
                 Step::to(self).emit(Effect::Open { call, opening, manner: exchange.answer.manner })
             }

@@ -218,6 +218,8 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Queues {
+    /// Events in a row that name a signing key which this node does not hold; 0 for fewer than three.
+    pub events_of_unknown_key: u64,
     pub executions_active: u64,
     pub executions_waiting: u64,
     /// What programs of this node have ordered.
@@ -229,4 +231,8 @@ pub struct Queues {
     pub sessions_open: u64,
     /// Those listed of a kind that this agent does not serve.
     pub sessions_unsupported: u64,
+    /// Those of integrity that the control plane does not take, each told in the log.
+    pub violations_dropped: u64,
+    /// Those that it has not been told yet.
+    pub violations_waiting: u64,
 }

@@ -2,7 +2,7 @@
 //!
 //! Specification: `decisions.md` section 5 (Retry-After).
 
-use alloc::format;
+use alloc::{format, string::String};
 use core::time::Duration;
 
 use super::timestamp::Timestamp;
@@ -40,4 +40,16 @@ pub fn http_date(value: &str) -> Option<Timestamp> {
     let at = Timestamp::parse(&format!("{year}-{month:02}-{day}T{time}Z")).ok()?;
     let whole = time.len() == 8 && parts.next().is_none();
     (whole && WEEKDAYS.get(at.weekday()) == Some(&weekday)).then_some(at)
+}
+
+/// Writes what [`http_date`] reads; `None` for a time with parts of a second or a year beyond four digits.
+pub fn http_date_of(at: Timestamp) -> Option<String> {
+    let text = format!("{at}");
+    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+    let (year, month_and_day) = date.split_once('-')?;
+    let (month, day) = month_and_day.split_once('-')?;
+    let month = MONTHS.get(month.parse::<usize>().ok()?.checked_sub(1)?)?;
+    let weekday = WEEKDAYS.get(at.weekday())?;
+    let is_whole = (year.len(), time.len()) == (4, 8);
+    is_whole.then(|| format!("{weekday}, {day} {month} {year} {time} GMT"))
 }

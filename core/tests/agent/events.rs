@@ -282,7 +282,13 @@ fn rows(line: &Line) -> Vec<Row> {
     let judges = (before == "streaming").then(|| judged(7)).into_iter().collect();
     vec![
         ("armed", Input::Armed, "connecting", closes.clone().into_iter().chain([opened]).collect()),
-        ("quieted", Input::Quieted, "off", closes.into_iter().collect()),
+        ("quieted", Input::Quieted, "off", closes.clone().into_iter().collect()),
+        (
+            "ordered at the moment of the last request",
+            Input::Ordered,
+            if before == "off" { "off" } else { "waiting" },
+            closes.into_iter().collect(),
+        ),
         ("verified", Input::Verified, before, vec![]),
         ("ticked", Input::Ticked, before, vec![]),
         (
@@ -322,7 +328,49 @@ fn each_phase_makes_of_each_input_what_its_row_says() {
             met += 1;
         }
     }
-    assert_eq!(met, 4 * 13);
+    assert_eq!(met, 4 * 14);
+}
+
+#[test]
+fn an_order_opens_the_stream_anew_at_once_from_where_it_was() {
+    let mut streaming = Line::streaming();
+    streaming.bytes(&frame(7));
+    let mut refused = Line::armed();
+    refused.heard(refusal(403, "x"));
+    let rows =
+        [(Line::armed(), Some(1), None), (streaming, Some(1), Some("7")), (refused, None, None)];
+    for (mut line, open_before, cursor) in rows {
+        line.pass(BASE);
+        let closed = open_before.map(|named| Effect::Close(CallId(named)));
+        let expected: Vec<_> = closed.into_iter().chain([open(2, cursor)]).collect();
+        assert_eq!(orders(line.give(Input::Ordered)), expected);
+        assert_eq!(orders(line.heard(answered(&stream_head()))), [Effect::Reconcile]);
+        assert_eq!(line.phase(), "streaming");
+    }
+}
+
+#[test]
+fn orders_without_end_ask_for_one_stream_a_second() {
+    let mut line = Line::streaming();
+    let (began, mut opened) = (line.now.mono, 0);
+    while line.now.mono.since(began) < seconds(60) {
+        line.pass(Duration::from_millis(50));
+        for input in [Input::Ordered, Input::Ticked] {
+            let effects = line.give(input);
+            opened += effects.iter().filter(|one| matches!(one, Effect::Open { .. })).count();
+        }
+    }
+    assert_eq!(opened, 60);
+}
+
+#[test]
+fn no_order_shortens_a_wait_that_the_control_plane_asks_for() {
+    let mut line = Line::armed();
+    let busy = Response::empty(429).with("retry-after", "300");
+    line.heard(answered(&busy));
+    line.pass(seconds(10));
+    assert_eq!(orders(line.give(Input::Ordered)), []);
+    assert!(line.reopened().0 >= seconds(290));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use meshward_core::{
     agent::{
         Act, Acted, Caller, Change, Door, Effect, EventSettings, Failure, Heard, Input, Listen,
         Lost, Peer, SenseSettings, StagedFile, Stream,
+        builtins::{ALL, RECONNECT},
         events::{BASE, DEGRADED_AFTER, POLL_INTERVAL},
         pull::FLOOR,
         readiness::Readiness,
@@ -18,6 +19,7 @@ use meshward_core::{
 use crate::{
     bench::{Bench, NODE, nsk, responded, seconds, sent, sent_to, settings},
     events::{IDLE, REPROBE, answered, lost, refusal, stream_head},
+    local_runs::{action, order},
 };
 
 /// An agent with an identity that asks for events.
@@ -75,7 +77,7 @@ impl Node {
     }
 
     /// Lets time pass with all of its ticks, and fails every try for the stream.
-    fn outlasts(&mut self, time: core::time::Duration) -> Vec<Effect> {
+    fn outlasts(&mut self, time: Duration) -> Vec<Effect> {
         let until = self.bench.now.after(time);
         let mut all = Vec::new();
         while let Some(due) = self.bench.agent.wakeup().filter(|due| *due <= until.mono) {
@@ -156,6 +158,21 @@ fn told(effects: &[Effect]) -> String {
 
 const MODE: &str = r#"{"kind":"metadata","key":"delivery_mode","version":null,"deleted":false}"#;
 const READINESS: &str = r#"{"kind":"readiness","key":null,"version":null,"deleted":false}"#;
+
+#[test]
+fn a_reconnect_closes_the_stream_opens_it_anew_and_pulls() {
+    let mut node = Node::streaming();
+    node.bench.settings.actions.builtins = ALL.map(Into::into).into();
+    node.bench.pass(BASE);
+    let effects = order(&mut node.bench, 1, action(RECONNECT));
+    let listens = listens(&effects);
+    let [(closed, Listen::Close), (opened, Listen::Open { .. })] = listens.as_slice() else {
+        panic!("{listens:?}")
+    };
+    assert_eq!(*closed, node.stream);
+    assert_ne!(*opened, node.stream);
+    sent_to(&effects, "/state");
+}
 
 #[test]
 fn the_stream_is_asked_for_as_the_contract_says() {

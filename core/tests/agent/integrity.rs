@@ -504,6 +504,13 @@ fn what_there_is_no_room_for_is_told_and_found_again_by_a_later_look() {
     let line = "1 more integrity violations are not told to the control plane now, as 1024 wait for it already: what is \
                 still so at a later look is told then";
     assert_eq!(told(&effects, Level::Error), [line]);
+    for _ in 0..11 {
+        desk.now = desk.now.after(INTERVAL);
+        assert_eq!(told(&observed(&mut desk, found), Level::Error), [""; 0], "it is told once");
+    }
+    desk.now = desk.now.after(INTERVAL);
+    let again = told(&observed(&mut desk, found), Level::Error).concat();
+    assert_eq!(again, format!("{line} (failure 13 in a row, for 1 h)"), "and then hourly");
     desk.answer(Reported::Delivered(None));
     assert_eq!(desk.integrity.waiting(), QUEUE_MAX - 1, "the first was sent alone");
     let effects = observed(&mut desk, found);

@@ -158,7 +158,8 @@ fn after_a_failure_the_same_is_sent_after_waits_that_grow() {
     desk.answer(Reported::Failed(asked));
     assert_eq!(desk.left(), Some(seconds(100)));
     desk.wake();
-    let line = "integrity violations are accepted again";
+    let line =
+        "integrity violations are accepted again, after 8 failures in a row within 4 min 42 s";
     assert_eq!(told(&desk.answer(Reported::Delivered(Some(2))), Level::Info), [line]);
 }
 
@@ -187,6 +188,32 @@ fn the_one_entry_that_is_not_taken_is_found_and_dropped_alone() {
         assert_eq!(taken, (0..300).filter(|at| *at != bad).collect::<Vec<_>>());
         assert!(requests < 40, "{requests} for {bad}");
     }
+}
+
+#[test]
+fn a_violation_that_is_too_large_alone_is_dropped_counted_and_told_once_with_its_name() {
+    let mut desk = Desk::new();
+    desk.look(&[whole("deploy", 1)]);
+    desk.give(Input::Armed);
+    assert_eq!(posted(&desk.look(&[whole("deploy", 2)])).len(), 1, "it is alone in its request");
+    let too_large = read(&problem(413, "integrity_violations_body_too_large"), start().wall);
+    let line = "the control plane does not take the integrity violation of \"deploy\", which is dropped: 413: \
+                integrity_violations_body_too_large: told so (correlation id c0ffee)";
+    assert_eq!(told(&desk.answer(too_large.clone()), Level::Error), [line]);
+    assert_eq!((desk.integrity.waiting(), desk.integrity.dropped()), (0, 1));
+    // It is found by each later look, and neither told nor sent again.
+    for _ in 0..3 {
+        desk.now = desk.now.after(seconds(300));
+        desk.give(Input::Ticked);
+        let effects = desk.look(&[whole("deploy", 2)]);
+        assert_eq!((told(&effects, Level::Error).len(), posted(&effects).len()), (0, 0));
+    }
+    assert_eq!(
+        told(&desk.answer(too_large), Level::Error),
+        [""; 0],
+        "an answer that nobody waits for"
+    );
+    assert_eq!(desk.integrity.dropped(), 1);
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn started(hooks: &[(&str, u8)]) -> (Bench, Vec<Effect>) {
     let mut bench = Bench::new(settings());
     bench.settings.actions.hooks = true;
     bench.settings.senses.manifest = true;
-    bench.settings.senses.host_key = true;
+    bench.settings.senses.host_key = Some("/key".into());
     let integrity = IntegritySettings { verify_interval: seconds(300), watch_enabled: true };
     bench.settings.senses.integrity = Some(integrity);
     let hooks = hooks.iter().map(|(name, byte)| ((*name).to_owned(), digest(*byte))).collect();
@@ -82,8 +82,12 @@ fn kept(effects: &[Effect]) -> Vec<Checksums> {
 }
 
 fn errors(effects: &[Effect]) -> Vec<String> {
-    let errors = effects.iter().filter_map(|effect| match effect {
-        Effect::Tell(notice) if notice.level == Level::Error => Some(notice.text.clone()),
+    lines(effects, Level::Error)
+}
+
+fn lines(effects: &[Effect], level: Level) -> Vec<String> {
+    let lines = effects.iter().filter_map(|effect| match effect {
+        Effect::Tell(notice) if notice.level == level => Some(notice.text.clone()),
         Effect::Tell(_)
         | Effect::Keep { .. }
         | Effect::Gather
@@ -94,7 +98,7 @@ fn errors(effects: &[Effect]) -> Vec<String> {
         | Effect::Stream(_)
         | Effect::Exit(_) => None,
     });
-    errors.collect()
+    lines.collect()
 }
 
 fn body(request: &Request) -> String {
@@ -226,4 +230,28 @@ fn a_stop_waits_for_the_baselines_and_tells_what_was_not_delivered() {
     let line = "1 integrity violations were not delivered before the end; what is still so is found at the next start";
     assert_eq!(errors(&effects), [line]);
     assert!(matches!(effects.last(), Some(Effect::Exit(_))), "{effects:?}");
+}
+
+#[test]
+fn a_configured_host_key_that_is_not_there_is_warned_of_once_each_time_that_it_goes() {
+    let line = "the SSH host key /key (integrity.ssh_host_key_file) is not there: it is neither declared nor held to what \
+                it was";
+    for integrity in [true, false] {
+        let (mut bench, _) = started(&[]);
+        if !integrity {
+            bench.settings.senses.integrity = None;
+        }
+        let missing = || {
+            let measured =
+                Measured { image: "/program".into(), checksum: Ok(IMAGE), host_key: None };
+            Input::Acted(Acted::Measured(Box::new(measured)))
+        };
+        let mut told = |input| lines(&bench.give(input), Level::Warn);
+        assert_eq!(told(missing()), [line]);
+        assert_eq!(told(missing()), [""; 0], "once as long as it lasts");
+        assert_eq!(told(measured()), [""; 0]);
+        assert_eq!(told(missing()), [line], "it has gone again");
+        bench.settings.senses.host_key = None;
+        assert_eq!(lines(&bench.give(missing()), Level::Warn), [""; 0], "none is configured");
+    }
 }

@@ -26,7 +26,7 @@ fn member(uid: u32) -> Caller {
     Caller { door: Door::Socket, peer: Some(peer) }
 }
 
-fn order(bench: &mut Bench, call: u64, body: impl Into<Vec<u8>>) -> Vec<Effect> {
+pub(crate) fn order(bench: &mut Bench, call: u64, body: impl Into<Vec<u8>>) -> Vec<Effect> {
     order_by(bench, call, member(1000), Body::Whole(body.into()))
 }
 
@@ -36,7 +36,7 @@ fn order_by(bench: &mut Bench, call: u64, caller: Caller, body: Body) -> Vec<Eff
     bench.give(Input::Asked { call: CallId(call), caller, request })
 }
 
-fn action(name: &str) -> String {
+pub(crate) fn action(name: &str) -> String {
     format!(r#"{{"action":"{name}"}}"#)
 }
 

@@ -288,9 +288,24 @@ fn after_a_failure_it_waits_longer_each_time_and_then_sends_what_is_so_by_then()
     assert_eq!(waits, [2, 4, 8, 16, 32, 60]);
     desk.wake();
     let told = desk.answer(accepted());
-    let again = "the capability manifest is accepted again";
+    let again =
+        "the capability manifest is accepted again, after 7 failures in a row within 3 min 2 s";
     assert!(told.iter().any(|effect| matches!(effect, Effect::Tell(told) if told.text == again)));
     assert_eq!(desk.left(), None);
+}
+
+#[test]
+fn a_manifest_that_is_refused_for_hours_is_told_hourly() {
+    let mut desk = Desk::bare();
+    desk.give(Input::Armed);
+    let began = desk.now.mono;
+    let mut told = Vec::new();
+    while desk.now.mono.since(began) < seconds(3 * 3600) {
+        told.extend(warnings(&desk.answer(failed("503"))));
+        desk.wake();
+    }
+    assert_eq!(told.len(), 3, "{told:#?}");
+    assert!(told[2].contains("(failure "), "{told:#?}");
 }
 
 #[test]

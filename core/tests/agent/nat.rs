@@ -478,15 +478,72 @@ fn a_node_that_is_not_known_warns_and_from_the_third_in_a_row_it_is_an_error() {
         scout.found(&[sees(1, HERE), sees(2, HERE)]);
         levels
     };
-    for level in [Level::Warn, Level::Warn, Level::Error, Level::Error] {
+    for level in [Level::Warn, Level::Debug, Level::Error, Level::Debug] {
         assert_eq!(refuse(&mut scout, stranger()), [level]);
     }
-    refuse(&mut scout, Reported::Unauthorized("401".into()));
-    assert_eq!(refuse(&mut scout, stranger()), [Level::Error], "only an acceptance counts anew");
+    assert_eq!(refuse(&mut scout, Reported::Unauthorized("401".into())), [Level::Warn]);
+    assert_eq!(refuse(&mut scout, stranger()), [Level::Debug], "only an acceptance counts anew");
     scout.accept(300);
     scout.wake();
     scout.found(&[sees(1, HERE), sees(2, HERE)]);
     assert_eq!(refuse(&mut scout, stranger()), [Level::Warn]);
+}
+
+/// The lines that are seen without asking for more, of this many rounds a minute apart.
+fn loud_lines(rounds: u64, reported: impl Fn(u64) -> Reported) -> Vec<String> {
+    let mut scout = Scout::reporting();
+    scout.told.clear();
+    for round in 0..rounds {
+        scout.answer(reported(round));
+        scout.pass(scout.left().expect("the next round").max(seconds(60)));
+        scout.give(Input::Ticked);
+        scout.found(&[sees(1, HERE), sees(2, HERE)]);
+    }
+    scout.accept(300);
+    let loud = scout.told.iter().filter(|notice| notice.level != Level::Debug);
+    loud.map(|notice| notice.text.clone()).collect()
+}
+
+#[test]
+fn a_node_that_is_not_known_for_hours_is_told_the_first_time_the_third_and_then_hourly() {
+    let words = |count: u32, behind: &str| {
+        format!(
+            "the report of the endpoint: the control plane does not know this node ({count} in a row): 410{behind}"
+        )
+    };
+    let told = loud_lines(130, |_| Reported::Stranger("410".into()));
+    let expected = [
+        words(1, ""),
+        words(3, ""),
+        words(63, " (failure 63 in a row, for 1 h 2 min)"),
+        words(123, " (failure 123 in a row, for 2 h 2 min)"),
+        "the endpoint is accepted again, after 130 failures in a row within 2 h 10 min".into(),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn refusals_that_alternate_are_told_once_each_and_fill_no_log() {
+    let kinds = [
+        Reported::Unauthorized("401".into()),
+        failed(),
+        Reported::Stranger("404".into()),
+        Reported::Unacceptable("413".into()),
+    ];
+    let told = loud_lines(60, |round| kinds[round as usize % kinds.len()].clone());
+    assert_eq!(told.len(), kinds.len() + 2, "that it is not known twice, and the end: {told:#?}");
+}
+
+#[test]
+fn a_node_that_no_server_answers_for_a_day_is_told_so_hourly() {
+    let mut scout = Scout::probing();
+    for _ in 0..24 * 60 {
+        scout.missed();
+        scout.pass(seconds(60));
+        scout.give(Input::Ticked);
+    }
+    let levels = scout.levels();
+    assert_eq!(levels.iter().filter(|level| **level == Level::Warn).count(), 24);
 }
 
 #[test]

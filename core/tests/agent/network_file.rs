@@ -6,7 +6,7 @@ use meshward_core::{
     agent::{self, Effect, Folder, Memory, StateFile, network::file::REFRESH},
     backoff::Jitter,
     time::Wall,
-    wire::{kept, local::Status},
+    wire::{kept, local::Status, timestamp::Timestamp},
 };
 
 use crate::{
@@ -142,6 +142,55 @@ fn the_file_is_written_when_its_content_changes_and_otherwise_seldom() {
     let last = held(&counter);
     assert_eq!((last.peers.len(), last.policy), (0, None));
     assert_eq!(last.pulled_at.skew(counter.bench.now.wall), Duration::ZERO);
+}
+
+#[test]
+fn a_stop_writes_the_time_of_the_last_pull_where_an_older_one_stands_and_waits_for_that() {
+    let mut counter = Counter::started(BTreeMap::new(), same_node());
+    answer(&mut counter, PULL);
+    let first = held(&counter).pulled_at;
+    pull_after(&mut counter, seconds(60), PULL);
+    let last = Timestamp::from(counter.bench.now.wall);
+    assert_eq!(held(&counter).pulled_at, first, "it is not written for each pull");
+    counter.bench.pass(seconds(5));
+    let has_ended = |counter: &Counter| counter.orders.iter().any(|o| matches!(o, Effect::Exit(_)));
+    counter.hanging = Some(Vec::new());
+    counter.give(agent::Input::Draining);
+    assert!(!has_ended(&counter), "the stop waits for the disk");
+    counter.release();
+    assert!(has_ended(&counter));
+    assert_eq!(held(&counter).pulled_at, last);
+    // What the next process pulls nothing behind is not written again.
+    counter.hanging = None;
+    let mut again = restarted(&counter, seconds(30), same_node());
+    again.hanging = Some(Vec::new());
+    again.give(agent::Input::Draining);
+    assert!(has_ended(&again));
+}
+
+#[test]
+fn a_pull_that_comes_while_the_file_is_written_has_its_time_written_by_the_stop() {
+    let mut counter = Counter::started(BTreeMap::new(), same_node());
+    counter.hanging = Some(Vec::new());
+    answer(&mut counter, PULL);
+    pull_after(&mut counter, seconds(60), PULL);
+    let last = Timestamp::from(counter.bench.now.wall);
+    counter.give(agent::Input::Draining);
+    while counter.hanging.as_ref().is_some_and(|hanging| !hanging.is_empty()) {
+        counter.release();
+    }
+    assert_eq!(held(&counter).pulled_at, last);
+    assert!(counter.orders.iter().any(|order| matches!(order, Effect::Exit(_))));
+}
+
+#[test]
+fn a_disk_that_refuses_the_time_at_a_stop_is_not_asked_again() {
+    let mut counter = Counter::started(BTreeMap::new(), same_node());
+    answer(&mut counter, PULL);
+    pull_after(&mut counter, seconds(60), PULL);
+    counter.full = true;
+    counter.give(agent::Input::Draining);
+    assert!(counter.orders.iter().any(|order| matches!(order, Effect::Exit(_))));
 }
 
 #[test]

@@ -274,3 +274,24 @@ fn an_end_waits_for_a_write_of_the_keys() {
     streaming.kept();
     assert!(is_over(&streaming));
 }
+
+#[test]
+fn the_third_event_in_a_row_of_a_key_that_is_not_known_is_seen_in_the_status_until_one_is_verified()
+{
+    let (mut node, _) = Streaming::acquainted();
+    let (known, foreign) = (registered(), Signer { id: "k9".into(), ..Signer::new(9) });
+    let mut comes = |signer: &Signer| {
+        let data = signer.envelope(node.bench.now.wall, "policy_updated");
+        node.frame("policy_updated", &data);
+        let status = node.bench.agent.status(node.bench.now);
+        (status.queues.events_of_unknown_key, status.reason)
+    };
+    let (none, reason) = comes(&known);
+    assert_eq!(none, 0);
+    for seen in [0, 0, 3, 4] {
+        assert_eq!(comes(&foreign), (seen, reason.clone()), "pulls go on");
+    }
+    for (signer, seen) in [(&known, 0), (&foreign, 0), (&known, 0), (&foreign, 0), (&foreign, 0)] {
+        assert_eq!(comes(signer).0, seen, "a row is one without a verified event");
+    }
+}

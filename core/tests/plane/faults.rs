@@ -469,6 +469,17 @@ fn a_clock_set_apart_is_seen_by_the_route_and_not_by_the_journal() {
         assert_eq!(verdict(&now), (400, "clock_skew".into()));
         let then = desk.ask(Method::Post, &node("heartbeat"), &beat(at));
         assert_eq!(then.status, 200);
+        let hour = &at[11..13];
+        let date = format!("Thu, 15 Jan 2026 {hour}:30:00 GMT");
+        for answer in [&now, &then] {
+            assert_eq!(
+                answer.headers.first("date"),
+                Some(date.as_str()),
+                "the date is of that clock"
+            );
+        }
+        let plain = desk.ask(Method::Post, &node("heartbeat"), &beat("2026-01-15T10:30:00Z"));
+        assert_eq!((plain.status, plain.headers.first("date")), (200, None));
         assert!(text(&then).contains(at), "{}", text(&then));
     }
     assert!(requests(&mut desk, "").iter().all(|row| row["time"] == json!("2026-01-15T10:30:00Z")));

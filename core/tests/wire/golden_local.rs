@@ -221,6 +221,7 @@ fn local_status() {
         last_heartbeat_age_seconds: Some(12),
         last_pull_age_seconds: Some(0),
         queues: Queues {
+            events_of_unknown_key: 10,
             executions_active: 1,
             executions_waiting: 2,
             local_runs: 5,
@@ -228,6 +229,8 @@ fn local_status() {
             reports_writing: 4,
             sessions_open: 6,
             sessions_unsupported: 7,
+            violations_dropped: 8,
+            violations_waiting: 9,
         },
     };
     both("local_status.ready", &ready);

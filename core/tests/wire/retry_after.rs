@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshward_core::{
     time::Wall,
     wire::{
-        retry_after::{WAIT_MAX, parse},
+        retry_after::{WAIT_MAX, http_date, http_date_of, parse},
         timestamp::Timestamp,
     },
 };
@@ -50,6 +50,18 @@ fn a_date_is_the_time_left_until_it() {
         Some(Duration::from_secs(5))
     );
     assert_eq!(parse("Mon, 01 Jan 1900 00:00:00 GMT", at(THEN)), Some(Duration::ZERO));
+}
+
+#[test]
+fn a_date_that_is_written_is_read_and_one_that_has_no_such_form_is_not_written() {
+    let day = 24 * 3600;
+    for seconds in (0..4_000 * day).step_by(day as usize + 3_601) {
+        let at = Timestamp::from(at(seconds));
+        assert_eq!(http_date(&http_date_of(at).expect("a whole second")), Some(at));
+    }
+    let of = |wall: Wall| http_date_of(wall.into());
+    assert_eq!(of(at(THEN)).as_deref(), Some("Sun, 06 Nov 1994 08:49:37 GMT"));
+    assert_eq!(of(Wall::from_origin(Duration::from_millis(500))), None);
 }
 
 #[test]

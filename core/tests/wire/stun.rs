@@ -1,6 +1,6 @@
 //! STUN: the vectors of RFC 5769, what is written is read, and what is broken, cut or of another question does not count.
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use meshward_core::wire::{
     grammar::PeerAddr,
@@ -29,6 +29,10 @@ const LONG_TERM: &str = "00010060 2112a442 78ad3433c6ad72c029da412e \
      00060012 e3839ee38388e383aae38383e382afe382b90000 \
      0015001c 662f2f3439396b39353464364f4c33346f4c39465354767936347341 \
      0014000b 6578616d706c652e6f726700 00080014 f67024656dd64a3e02b8e0712e85c9a28ca89666";
+
+/// Whoever is asked.
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 200));
+const SERVER6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(|byte| *byte != b' ').collect();
@@ -92,10 +96,13 @@ fn the_vectors_of_rfc_5769_are_read_whole() {
 
 #[test]
 fn the_answers_of_rfc_5769_name_their_addresses() {
-    assert_eq!(told(&bytes(IPV4), id()), seen("192.0.2.1:32853"));
-    assert_eq!(told(&bytes(IPV6), id()), seen("[2001:db8:1234:5678:11:2233:4455:6677]:32853"));
+    assert_eq!(told(&bytes(IPV4), id(), SERVER), seen("192.0.2.1:32853"));
+    assert_eq!(
+        told(&bytes(IPV6), id(), SERVER6),
+        seen("[2001:db8:1234:5678:11:2233:4455:6677]:32853")
+    );
     for request in [REQUEST, LONG_TERM] {
-        assert_eq!(told(&bytes(request), id()), None, "a request answers nothing");
+        assert_eq!(told(&bytes(request), id(), SERVER), None, "a request answers nothing");
     }
 }
 
@@ -109,7 +116,7 @@ fn a_question_is_a_head_of_twenty_bytes() {
 #[test]
 fn an_answer_to_another_question_is_none() {
     let foreign = TransactionId::drawn([7; 12]);
-    assert_eq!(told(&bytes(IPV4), foreign), None);
+    assert_eq!(told(&bytes(IPV4), foreign, SERVER), None);
 }
 
 #[test]
@@ -125,8 +132,27 @@ fn the_address_over_the_cookie_counts_before_the_plain_one_and_the_first_before_
     ];
     for (attributes, expected) in rows {
         let answer = message(Class::Success, attributes).encode();
-        assert_eq!(told(&answer, id()), seen(expected), "{answer:02x?}");
+        assert_eq!(told(&answer, id(), SERVER), seen(expected), "{answer:02x?}");
     }
+}
+
+#[test]
+fn an_address_of_a_family_that_was_not_asked_counts_for_nothing() {
+    let (plain, crossed) = (Attribute::MappedAddress, Attribute::XorMappedAddress);
+    let (four, six) = (addr("192.0.2.1:1"), addr("[2001:db8::1]:2"));
+    let alone = [(six, four, SERVER), (four, six, SERVER6)];
+    for (foreign, own, server) in alone {
+        for attribute in [plain, crossed] {
+            let answer = message(Class::Success, vec![attribute(foreign)]).encode();
+            let failure = Failure::Family(foreign.into());
+            assert_eq!(told(&answer, id(), server), Some(Err(failure)), "{foreign}");
+            let answer = message(Class::Success, vec![crossed(foreign), attribute(own)]).encode();
+            assert_eq!(told(&answer, id(), server), Some(Ok(own.into())), "{foreign}, {own}");
+        }
+    }
+    let written_long = addr("[::ffff:192.0.2.1]:1");
+    let answer = message(Class::Success, vec![crossed(written_long)]).encode();
+    assert_eq!(told(&answer, id(), SERVER), seen("192.0.2.1:1"), "it is one of IPv4");
 }
 
 #[test]
@@ -135,7 +161,7 @@ fn of_what_stands_behind_a_seal_nothing_counts() {
         let behind = Attribute::XorMappedAddress(addr("192.0.2.2:2"));
         let attributes = vec![other(seal, &[0; 20]), behind, other(0x0024, b"")];
         let answer = message(Class::Success, attributes).encode();
-        assert_eq!(told(&answer, id()), Some(Err(Failure::Nothing)));
+        assert_eq!(told(&answer, id(), SERVER), Some(Err(Failure::Nothing)));
     }
 }
 
@@ -146,12 +172,12 @@ fn an_answer_with_an_attribute_that_must_be_understood_and_is_not_fails() {
     for kind in (0x0002..=0x000b).chain([0x14, 0x15, 0x1d, 0x1e, 0x8000, 0x8022, 0x802b, 0xffff]) {
         if kind != 0x0008 && kind != 0x0009 {
             let answer = message(Class::Success, vec![other(kind, b""), address.clone()]).encode();
-            assert_eq!(told(&answer, id()), seen("192.0.2.2:2"), "{kind:#x}");
+            assert_eq!(told(&answer, id(), SERVER), seen("192.0.2.2:2"), "{kind:#x}");
         }
     }
     for kind in [0x0000, 0x000c, 0x0013, 0x0016, 0x0024, 0x7fff] {
         let answer = message(Class::Success, vec![address.clone(), other(kind, b"")]).encode();
-        assert_eq!(told(&answer, id()), Some(Err(Failure::Unknown(kind))));
+        assert_eq!(told(&answer, id(), SERVER), Some(Err(Failure::Unknown(kind))));
     }
 }
 
@@ -169,7 +195,7 @@ fn an_error_is_told_in_words_that_steer_nothing() {
     ];
     for (attributes, expected) in rows {
         let answer = message(Class::Error, attributes).encode();
-        let failure = told(&answer, id()).unwrap().unwrap_err();
+        let failure = told(&answer, id(), SERVER).unwrap().unwrap_err();
         assert_eq!(failure.to_string(), expected);
     }
     let long = ErrorCode { code: 500, reason: vec![b'x'; 1000] };
@@ -222,7 +248,7 @@ fn each_flaw_has_its_name() {
     ];
     for (broken, flaw) in rows {
         assert_eq!(Message::decode(&broken), Err(flaw), "{broken:02x?}");
-        assert_eq!(told(&broken, id()), None);
+        assert_eq!(told(&broken, id(), SERVER), None);
     }
 }
 

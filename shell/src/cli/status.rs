@@ -61,6 +61,13 @@ fn text(status: &Status) -> String {
     let _ = writeln!(out, "node:           {}", legible::line(node));
     let _ = writeln!(out, "mesh address:   {}", legible::line(address));
     let _ = writeln!(out, "delivery mode:  {}", legible::line(&status.delivery_mode));
+    if status.queues.events_of_unknown_key > 0 {
+        let _ = writeln!(
+            out,
+            "events refused: {} in a row name a signing key that this node does not hold, as where a rotation was missed",
+            status.queues.events_of_unknown_key
+        );
+    }
     let _ = writeln!(out, "last heartbeat: {}", age(status.last_heartbeat_age_seconds));
     let _ = writeln!(out, "last pull:      {}", age(status.last_pull_age_seconds));
     let _ = writeln!(
@@ -78,6 +85,11 @@ fn text(status: &Status) -> String {
         out,
         "sessions:       {} open, {} of an unsupported kind",
         status.queues.sessions_open, status.queues.sessions_unsupported
+    );
+    let _ = writeln!(
+        out,
+        "violations:     {} to deliver, {} dropped",
+        status.queues.violations_waiting, status.queues.violations_dropped
     );
     out
 }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use meshward_core::secret::Secret;
-use toml::de::{DeInteger, DeValue};
+use toml::{
+    Spanned,
+    de::{DeInteger, DeValue},
+};
 
 use super::{duration, forms::Verdict};
 
@@ -70,7 +73,10 @@ impl Kind {
                 let number = value.as_integer().ok_or_else(wrong)?;
                 unsigned(number).map(Value::Integer).ok_or_else(|| range(min, max))
             }
-            Self::List(_) => list(value).map(Value::List).ok_or_else(wrong),
+            Self::List(_) => {
+                let entries = value.as_array().ok_or_else(wrong)?;
+                list(entries.iter().map(Spanned::get_ref)).map(Value::List)
+            }
             Self::Secret => value.as_str().map(secret).ok_or_else(wrong),
             Self::Text(_) => value.as_str().map(text).ok_or_else(wrong),
         }
@@ -141,9 +147,13 @@ fn unsigned(number: &DeInteger<'_>) -> Option<u64> {
     u64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
-fn list(value: &DeValue<'_>) -> Option<Vec<String>> {
-    let entries = value.as_array()?.iter();
-    entries.map(|entry| entry.get_ref().as_str().map(str::to_owned)).collect()
+fn list<'v>(entries: impl Iterator<Item = &'v DeValue<'v>>) -> Result<Vec<String>, String> {
+    let numbered = entries.enumerate();
+    let texts = numbered.map(|(at, entry)| {
+        let wrong = || format!("entry {}: must be a string, not {}", at + 1, described(entry));
+        entry.as_str().map(str::to_owned).ok_or_else(wrong)
+    });
+    texts.collect()
 }
 
 fn pieces(given: &str) -> Vec<String> {

@@ -100,7 +100,8 @@ async fn listen(
     let mut datagram = [0; MESSAGE_MAX + 1];
     while *strays > 0 {
         let (length, from) = socket.recv_from(&mut datagram).await?;
-        let told = stun::told(&datagram[..length], id).filter(|_| from == SocketAddr::V4(server));
+        let told = stun::told(&datagram[..length], id, (*server.ip()).into())
+            .filter(|_| from == SocketAddr::V4(server));
         if let Some(told) = told {
             return Ok(told);
         }

@@ -131,3 +131,29 @@ async fn way(
     let _ = shutdown(to, Shutdown::Write);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_side_that_is_silent_is_asked_after_a_minute_and_given_up_after_a_minute_and_a_half()
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (_operator, accepted) =
+            tokio::join!(TcpStream::connect(address), async { listener.accept().await.unwrap().0 });
+        watch_over(&accepted);
+        let asked = (
+            sockopt::socket_keepalive(&accepted),
+            sockopt::tcp_keepidle(&accepted),
+            sockopt::tcp_keepintvl(&accepted),
+            sockopt::tcp_keepcnt(&accepted),
+            sockopt::tcp_user_timeout(&accepted),
+        );
+        let seconds = Duration::from_secs;
+        assert_eq!(asked, (Ok(true), Ok(seconds(60)), Ok(seconds(10)), Ok(3), Ok(90_000)));
+    }
+}

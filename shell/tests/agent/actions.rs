@@ -148,16 +148,23 @@ async fn the_log_is_told_from_memory_in_the_form_for_people_at_its_level_and_say
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_reconnect_pulls_at_once_and_a_reload_reaches_the_agent_without_ending_it() {
+async fn a_reconnect_pulls_and_opens_the_stream_at_once_and_a_reload_reaches_the_agent_without_ending_it()
+ {
     let plane = fixture().await;
     let node = Node::new(&plane.url(), "[health]\nenabled = false\n");
     node.amend("[reconcile]\ninterval = \"1s\"", "[reconcile]\ninterval = \"1h\"");
     let agent = node.start();
     until("the state is pulled", || node.run(&["state", "metadata", "region"]).status.success())
         .await;
+    until("events are streamed", || node.log().contains("the control plane streams events")).await;
     let pulls = counter(&plane, "state_count");
+    let streams = counter(&plane, "events_request_count");
     assert_eq!(facts(&node, &["mesh.reconnect"]), json!({"status": "reconnected"}));
     until("it pulls again", || counter(&plane, "state_count") > pulls).await;
+    until("it asks for the stream again", || {
+        counter(&plane, "events_request_count") == streams + 1
+    })
+    .await;
 
     let sent = facts(&node, &["service.reload_config"]);
     assert_eq!(sent, json!({"status": "reload_signal_sent", "pid": agent.id()}));

@@ -37,6 +37,23 @@ fn every_fault_is_told_at_once_with_file_line_key_and_rule() {
 }
 
 #[test]
+fn an_entry_of_a_list_that_is_no_string_is_named_with_its_place_and_what_it_is() {
+    let (code, told) = checked(
+        "[nat]\nstun_servers = [\"a:1\", 3478]\n[logs]\nfile_patterns = [true]\n[logs.filter]\n\
+         include_units = [\"a\", \"b\", [\"c\"]]\nexclude_units = \"a\"\n",
+    );
+    assert_eq!(code, Some(3), "{told}");
+    for part in [
+        "config.toml:2: nat.stun_servers: entry 2: must be a string, not a whole number",
+        "config.toml:4: logs.file_patterns: entry 1: must be a string, not true or false",
+        "config.toml:6: logs.filter.include_units: entry 3: must be a string, not a list",
+        "config.toml:7: logs.filter.exclude_units: must be a list of strings, not a string",
+    ] {
+        assert!(told.contains(part), "{part:?} is missing in:\n{told}");
+    }
+}
+
+#[test]
 fn needed_settings_that_stand_nowhere_are_named_with_their_variable() {
     let (code, told) = checked("");
     assert_eq!(code, Some(3));

@@ -226,3 +226,18 @@ async fn a_clock_that_drifts_is_told_before_heartbeats_are_refused_and_once() {
     within("the clock is right again", || told("agrees with the control plane's again") == 1).await;
     assert_eq!(told("s behind the control plane's, which refuses heartbeats from 1 min on"), 1);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_clock_that_is_refused_is_told_with_what_the_date_of_the_refusal_says() {
+    let plane = fixture().await;
+    let node = node(&plane.url());
+    let two_hours_and_more = 7_410_000;
+    let fault = json!({
+        "path": "/v1/nodes/*/heartbeat", "times": 3, "clock_offset_ms": two_hours_and_more,
+    });
+    post(&plane, "/test/faults", &fault);
+    let _agent = begun(&plane, &node).await;
+    let told = |part: &str| times_told(&node, part);
+    within("heartbeats are accepted", || told("heartbeats are accepted again") == 1).await;
+    assert_eq!(told("This node's clock is 2 h 3 min behind the control plane's"), 1);
+}

@@ -16,6 +16,7 @@ use crate::{
     hooks_place::{chmod, digest},
     manifest::declared,
     node::{Agent, Node, Plane, counter, delete, fixture, get, post, until},
+    reports::times_told,
 };
 
 const GOOD: &str = "#!/bin/sh\necho good\n";
@@ -211,6 +212,8 @@ async fn a_host_key_is_declared_and_another_one_is_told_and_declared() {
     let agent = node.start();
     until("it is declared", || counter(&plane, "capabilities_count") == 1).await;
     assert_eq!(declared(&plane)["ssh_host_key_fingerprint"], Value::Null, "there is none");
+    until("that is told", || times_told(&node, "(integrity.ssh_host_key_file) is not there") == 1)
+        .await;
     agent.kill();
     fs::copy(key("ed25519"), &file).unwrap();
     let agent = node.start();
@@ -282,6 +285,26 @@ async fn a_batch_that_is_refused_is_told_in_parts() {
     let _agent = node.start();
     until("all are told", || violations(&plane).len() == 2).await;
     assert_eq!(batches(&plane)[0].len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_violation_that_is_refused_alone_is_dropped_counted_and_told_once() {
+    let Some((plane, node)) = hooked().await else { return };
+    let agent = node.start();
+    knows(&node, "deploy").await;
+    agent.kill();
+    put(&node, "deploy", BAD);
+    let rule = json!({"path": ROUTE, "times": 9, "status": 413, "code": "integrity_violations_body_too_large"});
+    post(&plane, "/test/faults", &rule);
+    let _agent = node.start();
+    let line = "does not take the integrity violation of \"deploy\", which is dropped: 413";
+    until("it is dropped", || node.log().contains(line)).await;
+    let status = node.run(&["status"]);
+    let text = String::from_utf8(status.stdout).unwrap();
+    assert!(text.contains("violations:     0 to deliver, 1 dropped\n"), "{text}");
+    lives_on(&plane).await;
+    assert_eq!(times_told(&node, line), 1);
+    assert_eq!(violations(&plane), [Value::Null; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

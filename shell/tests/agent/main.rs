@@ -41,6 +41,8 @@ mod reports;
 mod room;
 mod secrets;
 mod session;
+#[cfg(feature = "nat-tests")]
+mod session_gone;
 mod session_wire;
 #[cfg(feature = "fault-tests")]
 mod strace;

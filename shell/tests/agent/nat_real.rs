@@ -34,7 +34,7 @@ const MAPPED: u16 = 40_000;
 static NETWORKS: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs a command to its end, which has to be a good one.
-fn run(line: &str) {
+pub(crate) fn run(line: &str) {
     let words: Vec<&str> = line.split(' ').collect();
     let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("{line}: {error}"));
@@ -184,7 +184,7 @@ fn answers(server: &str) {
     loop {
         socket.send_to(&request(id), (server, 3478)).unwrap();
         let Ok((length, _)) = socket.recv_from(&mut datagram) else { continue };
-        if told(&datagram[..length], id).is_some_and(|told| told.is_ok()) {
+        if told(&datagram[..length], id, server.parse().unwrap()).is_some_and(|told| told.is_ok()) {
             return;
         }
     }

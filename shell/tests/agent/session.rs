@@ -1,8 +1,9 @@
 //! Sessions of an agent against the fixture: opened from the desired state, told of by rows, and closed in each way.
 
 use std::{
+    fs,
     io::{Read as _, Write as _},
-    net::{TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
     thread,
     time::Duration,
 };
@@ -144,6 +145,39 @@ async fn a_session_is_opened_told_and_closed_when_it_leaves_the_state() {
     assert_eq!(scene.ended(1).await, [(ended, 409)]);
     assert!(is_gone(&endpoint));
     scene.told("after 100000 bytes in and 100000 bytes out, came behind its end").await;
+}
+
+/// How long until the system asks the other end of a connection whether it is still there, as it tells of the end at
+/// `local` or towards `remote`; absent where it does not, or is about something else.
+fn asks_in(local: Option<u16>, remote: Option<u16>) -> Option<Duration> {
+    let table = fs::read_to_string("/proc/net/tcp").unwrap();
+    let is = |field: &str, port: Option<u16>| {
+        port.is_none_or(|port| field.ends_with(&format!(":{port:04X}")))
+    };
+    let mut rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
+    let row = rows.find(|row| row[3] == "01" && is(row[1], local) && is(row[2], remote))?;
+    let hundredths = row[5].strip_prefix("02:")?;
+    Some(Duration::from_millis(10 * u64::from_str_radix(hundredths, 16).unwrap()))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_system_asks_both_sides_of_a_session_that_are_silent_for_a_minute() {
+    let scene = Scene::new().await;
+    scene.list(&[scene.entry("a")]);
+    let (_agent, endpoint) = scene.started().await;
+    let operator = speak(&endpoint, 10);
+    let listener: SocketAddr = endpoint.parse().unwrap();
+    let operator = operator.local_addr().unwrap().port();
+    let minute = Duration::from_secs(60);
+    for (side, local, remote) in [
+        ("the operator", Some(listener.port()), Some(operator)),
+        ("the target", None, Some(scene.echo)),
+    ] {
+        until(&format!("{side} is to be asked"), || {
+            asks_in(local, remote).is_some_and(|wait| !wait.is_zero() && wait <= minute)
+        })
+        .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -30,17 +30,17 @@ fn bytes_each_way() -> usize {
 }
 
 /// A session by itself, without an agent.
-struct Line {
+pub(crate) struct Line {
     sessions: Sessions,
     facts: mpsc::Receiver<Input>,
-    endpoint: SocketAddr,
+    pub(crate) endpoint: SocketAddr,
 }
 
 fn id() -> SessionId {
     SessionId("s".into())
 }
 
-fn forward(target: SocketAddr) -> Forward {
+pub(crate) fn forward(target: SocketAddr) -> Forward {
     Forward {
         listen: [127, 0, 0, 1].into(),
         target_host: target.ip().to_string(),
@@ -51,7 +51,7 @@ fn forward(target: SocketAddr) -> Forward {
 }
 
 impl Line {
-    async fn open(forward: Forward) -> Self {
+    pub(crate) async fn open(forward: Forward) -> Self {
         let (told, facts) = mpsc::channel(8);
         let sessions = Sessions::new(told);
         let mut line = Self { sessions, facts, endpoint: ([0, 0, 0, 0], 0).into() };
@@ -101,7 +101,7 @@ fn patient(stream: TcpStream) -> TcpStream {
 }
 
 /// A target that hands out each connection that comes.
-fn target() -> (SocketAddr, Receiver<TcpStream>) {
+pub(crate) fn target() -> (SocketAddr, Receiver<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = listener.local_addr().unwrap();
     let (put, taken) = channel();
@@ -115,7 +115,7 @@ fn target() -> (SocketAddr, Receiver<TcpStream>) {
     (place, taken)
 }
 
-fn come(taken: &Receiver<TcpStream>) -> TcpStream {
+pub(crate) fn come(taken: &Receiver<TcpStream>) -> TcpStream {
     taken.recv_timeout(PATIENCE).unwrap()
 }
 

@@ -41,7 +41,7 @@ pub enum Prepared {
     Run(Run),
     /// It has ended, as the agent itself knows what it prints.
     Ended(Ending),
-    /// It ends so, and the desired state is to be pulled.
+    /// It ends so, and the desired state is to be pulled and the stream of events to be opened anew.
     Reconnect(Ending),
 }
 

@@ -12,6 +12,8 @@
 //! | streaming | ticked behind so long a silence | waiting | closed |
 //! | streaming | an event of it is verified, or it is up a minute | streaming | failures are forgotten |
 //! | waiting | ticked when due | connecting | |
+//! | connecting, streaming, waiting | ordered | connecting | what is open is closed; a second behind the last request |
+//! | waiting as the control plane asked | ordered | unchanged | |
 //! | any | a fact of another stream than the one that is asked for or open | unchanged | |
 //!
 //! A stream has a name of its own, which was never that of another. The cursor lives in memory: behind a restart the
@@ -58,6 +60,8 @@ pub struct Events {
     pace: Pace,
     cursor: Cursor,
     gaps: Gaps,
+    /// When a stream was asked for last.
+    asked: Option<Mono>,
     /// When the pull is due that the stream has brought.
     owed: Option<Mono>,
 }
@@ -70,6 +74,8 @@ pub enum Input {
         heard: Heard,
         jitter: Jitter,
     },
+    /// An order wants the stream to be opened anew.
+    Ordered,
     /// An event of the stream was verified.
     Verified,
     /// The identity rests, or the agent drains: the stream ends.
@@ -122,7 +128,7 @@ impl Events {
             Phase::Off => return None,
             Phase::Connecting { .. } => None,
             Phase::Streaming { flow, .. } => Some(flow.wakeup()),
-            Phase::Waiting { due } => Some(*due),
+            Phase::Waiting { due, .. } => Some(*due),
         };
         [phase, self.delivery.wakeup(), self.gaps.wakeup(), self.owed].into_iter().flatten().min()
     }

@@ -17,6 +17,8 @@ pub(super) enum Phase {
     },
     Waiting {
         due: Mono,
+        /// The control plane asked for it, and no order makes it shorter.
+        is_asked: bool,
     },
 }
 

@@ -17,7 +17,7 @@ use core::{mem, time::Duration};
 use super::{
     DEGRADED_AFTER, Effect, Events, Flow, Input, Phase,
     delivery::Passed,
-    pace::{probe, put_off},
+    pace::{BASE, probe, put_off},
 };
 use crate::{
     agent::{
@@ -62,6 +62,7 @@ impl<'s> Turn<'s> {
                 self.events.phase = Phase::Off;
             }
             Input::Heard { stream, heard, jitter } => self.heard(stream, heard, jitter),
+            Input::Ordered => self.ordered(),
             Input::Verified => self.verified(),
             Input::Ticked => self.ticked(),
         }
@@ -94,6 +95,7 @@ impl<'s> Turn<'s> {
     /// The one place where a stream is asked for: nothing is asked for or open here.
     fn open(&mut self) {
         self.events.phase = Phase::Connecting { stream: self.fresh };
+        self.events.asked = Some(self.now.mono);
         let cursor = self.events.cursor.sent();
         self.effects.push(Effect::Open { stream: self.fresh, cursor });
     }
@@ -104,10 +106,25 @@ impl<'s> Turn<'s> {
         }
     }
 
+    /// Whoever orders it again and again gets one stream a second.
+    fn ordered(&mut self) {
+        match self.events.phase {
+            Phase::Off | Phase::Waiting { is_asked: true, .. } => return,
+            Phase::Connecting { .. } | Phase::Streaming { .. } | Phase::Waiting { .. } => {}
+        }
+        self.close();
+        match self.events.asked.map(|asked| asked.after(BASE)) {
+            Some(due) if due > self.now.mono => {
+                self.events.phase = Phase::Waiting { due, is_asked: false };
+            }
+            Some(_) | None => self.open(),
+        }
+    }
+
     fn ticked(&mut self) {
         let now = self.now.mono;
         match &mut self.events.phase {
-            Phase::Waiting { due } if *due <= now => self.open(),
+            Phase::Waiting { due, .. } if *due <= now => self.open(),
             Phase::Streaming { flow, .. } if flow.is_silent(now) => {
                 let jitter = flow.jitter;
                 let reason = format!("nothing came for {:?}", self.settings.idle_timeout);
@@ -181,6 +198,9 @@ impl<'s> Turn<'s> {
             Streamed::Throttled(trouble) => {
                 let wait = self.events.pace.throttled(trouble.retry_after, jitter);
                 self.fail(&trouble.reason, wait, jitter);
+                if let Phase::Waiting { is_asked, .. } = &mut self.events.phase {
+                    *is_asked = trouble.retry_after.is_some();
+                }
             }
             Streamed::Failed(reason) => self.failed(reason, jitter),
         }
@@ -276,7 +296,7 @@ impl<'s> Turn<'s> {
 
     fn wait(&mut self, wait: Duration, jitter: Jitter) {
         let now = self.now.mono;
-        self.events.phase = Phase::Waiting { due: now.after(wait) };
+        self.events.phase = Phase::Waiting { due: now.after(wait), is_asked: false };
         self.events.delivery.lacks(now, jitter);
     }
 

@@ -43,8 +43,8 @@ pub struct SenseSettings {
     pub integrity: Option<IntegritySettings>,
     /// Whether the control plane is told what this node runs and offers.
     pub manifest: bool,
-    /// Whether the file of an SSH host key is configured.
-    pub host_key: bool,
+    /// The path of the SSH host key, where one is configured.
+    pub host_key: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,10 @@ use super::{ARTIFACT_ID_MAX, Effect, Integrity, Kit, QUEUE_MAX};
 use crate::{
     agent::{
         facts::{HostKey, Measured},
-        notice::Notice,
+        notice::{
+            Notice,
+            streak::{Kind, Streak},
+        },
     },
     legible,
     time::Mono,
@@ -40,6 +43,11 @@ impl Integrity {
         self.outbox.len()
     }
 
+    /// How many violations the control plane did not take, although each was alone in its request.
+    pub const fn dropped(&self) -> u64 {
+        self.outbox.dropped()
+    }
+
     pub(super) fn armed(&mut self, kit: Kit<'_>, now: Mono, effects: &mut Vec<Effect>) {
         self.outbox.arm();
         if self.due.is_none() {
@@ -54,7 +62,7 @@ impl Integrity {
     }
 
     /// Holds each hook to its baseline; one that has none is held to what it is now.
-    pub(super) fn looked(&mut self, kit: Kit<'_>, effects: &mut Vec<Effect>) {
+    pub(super) fn looked(&mut self, kit: Kit<'_>, now: Mono, effects: &mut Vec<Effect>) {
         let stirred = kit.hooks.was_stirred();
         let detected_by = if stirred { DetectedBy::Inotify } else { DetectedBy::StartupScan };
         let mut put_off = 0;
@@ -65,15 +73,15 @@ impl Integrity {
                 put_off += self.report(Artifact::Hook(name.into()), violation, effects);
             }
         }
-        tell_put_off(put_off, effects);
+        self.put_off(now, put_off, effects);
     }
 
     /// A hook that was refused when it was to run.
     pub(super) fn differs(
         &mut self,
         kit: Kit<'_>,
-        hook: String,
-        observed: Checksum,
+        now: Mono,
+        (hook, observed): (String, Checksum),
         effects: &mut Vec<Effect>,
     ) {
         let Some(expected) = self.baselines.hook(&hook).or_else(|| kit.hooks.pin(&hook)) else {
@@ -82,11 +90,17 @@ impl Integrity {
         if observed != expected {
             let violation = of_hook(&hook, (observed, expected), DetectedBy::PreDispatch);
             let put_off = self.report(Artifact::Hook(hook), violation, effects);
-            tell_put_off(put_off, effects);
+            self.put_off(now, put_off, effects);
         }
     }
 
-    pub(super) fn measured(&mut self, kit: Kit<'_>, measured: Measured, effects: &mut Vec<Effect>) {
+    pub(super) fn measured(
+        &mut self,
+        kit: Kit<'_>,
+        now: Mono,
+        measured: Measured,
+        effects: &mut Vec<Effect>,
+    ) {
         let Measured { image, checksum, host_key } = measured;
         let checksum = self.readable(Artifact::Program, &image, checksum, effects);
         let mut put_off = 0;
@@ -95,12 +109,12 @@ impl Integrity {
         }
         let Some(HostKey { path, fingerprint }) = host_key else {
             self.unread.remove(&Artifact::HostKey);
-            return tell_put_off(put_off, effects);
+            return self.put_off(now, put_off, effects);
         };
         if let Some(observed) = self.readable(Artifact::HostKey, &path, fingerprint, effects) {
             put_off += self.host_key(path, observed, effects);
         }
-        tell_put_off(put_off, effects);
+        self.put_off(now, put_off, effects);
     }
 
     /// What was read of a file; that it could not be is told once as long as that lasts.
@@ -206,6 +220,22 @@ impl Integrity {
         self.reported.insert(report);
         0
     }
+
+    /// Tells of what there was no room for, look after look, until there is some.
+    fn put_off(&mut self, now: Mono, count: usize, effects: &mut Vec<Effect>) {
+        if self.outbox.len() < QUEUE_MAX {
+            self.crowded = Streak::default();
+        }
+        if count > 0 {
+            let text = format!(
+                "{count} more integrity violations are not told to the control plane now, as {QUEUE_MAX} wait for it already: \
+                 what is still so at a later look is told then"
+            );
+            let (crowded, notice) = self.crowded.failed(now, Kind::Failed, Notice::error(text));
+            self.crowded = crowded;
+            effects.push(Effect::Tell(notice));
+        }
+    }
 }
 
 fn of_hook(
@@ -259,13 +289,4 @@ fn renewed(known: &checksums::Program, path: &str, version: &str) -> Notice {
         legible::line(&known.version),
         legible::line(&known.path)
     ))
-}
-
-fn tell_put_off(count: usize, effects: &mut Vec<Effect>) {
-    if count > 0 {
-        effects.push(Effect::Tell(Notice::error(format!(
-            "{count} more integrity violations are not told to the control plane now, as {QUEUE_MAX} wait for it already: \
-             what is still so at a later look is told then"
-        ))));
-    }
 }

@@ -6,7 +6,7 @@
 //! | the program | none, or of another path or version | the digest of the running image becomes the baseline |
 //! | the same | as the baseline | nothing |
 //! | another | another | a violation, once for each digest and process; the baseline stays |
-//! | nothing, as it is not there | any | nothing; what comes back is held to it |
+//! | nothing, as it is not there | any | nothing but a warning of a configured host key; what comes back is held to it |
 //! | nothing, as it cannot be read | any | told once as long as it lasts |
 //!
 //! | When | Told as detected by |
@@ -35,7 +35,7 @@ use self::{baseline::Baselines, judge::Artifact, outbox::Outbox, reported::Repor
 use super::{
     facts::{Change, FoundContent, IntegritySettings, Measured},
     hooks::Hooks,
-    notice::Notice,
+    notice::{Notice, streak::Streak},
     verdict::violations,
 };
 use crate::{
@@ -53,6 +53,8 @@ pub struct Integrity {
     baselines: Baselines,
     reported: Reported,
     outbox: Outbox,
+    /// Looks in a row that met more than there is room for.
+    crowded: Streak,
     /// What could not be read at the last look.
     unread: BTreeSet<Artifact>,
     /// When everything is looked at next; absent while the identity rests.
@@ -115,9 +117,11 @@ impl Integrity {
         match input {
             Input::Loaded(content) => self.baselines.load(now.wall, content, &mut effects),
             Input::Armed => self.armed(kit, now.mono, &mut effects),
-            Input::Looked => self.looked(kit, &mut effects),
-            Input::Measured(measured) => self.measured(kit, *measured, &mut effects),
-            Input::Differs { hook, observed } => self.differs(kit, hook, observed, &mut effects),
+            Input::Looked => self.looked(kit, now.mono, &mut effects),
+            Input::Measured(measured) => self.measured(kit, now.mono, *measured, &mut effects),
+            Input::Differs { hook, observed } => {
+                self.differs(kit, now.mono, (hook, observed), &mut effects);
+            }
             Input::Kept(outcome) => self.baselines.kept(now.mono, outcome, &mut effects),
             Input::Answered { verdict, jitter } => {
                 self.outbox.answered(now.mono, verdict, jitter, &mut effects);

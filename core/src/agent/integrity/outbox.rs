@@ -6,7 +6,7 @@
 //! | resting, nothing due | a violation | sending as many as a batch may hold |
 //! | sending | delivered | resting without them; the next batch may be twice as long |
 //! | sending several | refused | resting for [`SPLIT_WAIT`]; the next batch is half as long |
-//! | sending one | refused | it is dropped and told; resting for [`SPLIT_WAIT`] |
+//! | sending one | refused | it is dropped, counted and told; resting for [`SPLIT_WAIT`] |
 //! | sending | failed | resting for a wait that doubles |
 //! | sending | quieted | dormant; they stay in front, and a late answer still counts |
 
@@ -16,7 +16,10 @@ use core::time::Duration;
 use super::Effect;
 use crate::{
     agent::{
-        notice::Notice,
+        notice::{
+            Notice,
+            streak::{Kind, Streak},
+        },
         verdict::{Trouble, violations::Reported},
     },
     backoff::{Backoff, Jitter},
@@ -48,8 +51,10 @@ pub(super) struct Outbox {
     phase: Phase,
     /// How many entries the next batch may hold.
     most: usize,
-    /// In a row; the operator was told of the first.
-    failures: u32,
+    /// How many were refused alone.
+    dropped: u64,
+    /// Tries in a row that failed.
+    streak: Streak,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,13 +74,23 @@ enum Phase {
 impl Default for Outbox {
     fn default() -> Self {
         let phase = Phase::Dormant { sent: 0 };
-        Self { waiting: VecDeque::new(), phase, most: VIOLATIONS_MAX, failures: 0 }
+        Self {
+            waiting: VecDeque::new(),
+            phase,
+            most: VIOLATIONS_MAX,
+            dropped: 0,
+            streak: Streak::default(),
+        }
     }
 }
 
 impl Outbox {
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
+    }
+
+    pub(super) const fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     /// Whether there was room for it.
@@ -90,7 +105,7 @@ impl Outbox {
     pub(super) fn arm(&mut self) {
         if let Phase::Dormant { .. } = self.phase {
             self.phase = Phase::Resting { due: None };
-            self.failures = 0;
+            self.streak = Streak::default();
         }
     }
 
@@ -153,14 +168,16 @@ impl Outbox {
         };
         let wait = match verdict {
             Reported::Delivered(counted) => {
-                self.delivered(count, counted, effects);
+                self.delivered(now, count, counted, effects);
                 None
             }
             Reported::Refused(reason) if is_sending => {
                 self.refused(count, &reason, effects);
                 Some(SPLIT_WAIT)
             }
-            Reported::Failed(trouble) if is_sending => Some(self.failed(trouble, jitter, effects)),
+            Reported::Failed(trouble) if is_sending => {
+                Some(self.failed(now, trouble, jitter, effects))
+            }
             Reported::Refused(_) | Reported::Failed(_) => None,
         };
         self.phase = match is_sending {
@@ -169,12 +186,18 @@ impl Outbox {
         };
     }
 
-    fn delivered(&mut self, count: usize, counted: Option<u64>, effects: &mut Vec<Effect>) {
+    fn delivered(
+        &mut self,
+        now: Mono,
+        count: usize,
+        counted: Option<u64>,
+        effects: &mut Vec<Effect>,
+    ) {
         self.waiting.drain(..count.min(self.waiting.len()));
         self.most = self.most.saturating_mul(2).min(VIOLATIONS_MAX);
-        if core::mem::take(&mut self.failures) > 0 {
-            effects.push(Effect::Tell(Notice::info("integrity violations are accepted again")));
-        }
+        let again =
+            core::mem::take(&mut self.streak).ended(now, "integrity violations are accepted");
+        effects.extend(again.map(Effect::Tell));
         effects.push(Effect::Tell(match counted {
             Some(counted) if counted != count as u64 => Notice::warn(format!(
                 "{count} integrity violations were sent, of which the control plane counted {counted}"
@@ -188,6 +211,7 @@ impl Outbox {
         if count == 1
             && let Some(lost) = self.waiting.pop_front()
         {
+            self.dropped = self.dropped.saturating_add(1);
             effects.push(Effect::Tell(Notice::error(format!(
                 "the control plane does not take the integrity violation of {:?}, which is dropped: {reason}",
                 legible::line(lost.artifact_id.as_str())
@@ -195,15 +219,21 @@ impl Outbox {
         }
     }
 
-    fn failed(&mut self, trouble: Trouble, jitter: Jitter, effects: &mut Vec<Effect>) -> Duration {
+    fn failed(
+        &mut self,
+        now: Mono,
+        trouble: Trouble,
+        jitter: Jitter,
+        effects: &mut Vec<Effect>,
+    ) -> Duration {
         let Trouble { reason, retry_after } = trouble;
-        self.failures = self.failures.saturating_add(1);
         let text = format!(
             "integrity violations were not taken, and are sent again until they are: {reason}"
         );
-        let is_first = self.failures == 1;
-        effects.push(Effect::Tell(if is_first { Notice::warn(text) } else { Notice::debug(text) }));
-        BACKOFF.wait(self.failures, jitter).max(retry_after.unwrap_or_default())
+        let (streak, notice) = self.streak.failed(now, Kind::Failed, Notice::warn(text));
+        self.streak = streak;
+        effects.push(Effect::Tell(notice));
+        BACKOFF.wait(streak.failures(), jitter).max(retry_after.unwrap_or_default())
     }
 
     pub(super) fn wakeup(&self) -> Option<Mono> {

@@ -5,7 +5,10 @@ use alloc::{boxed::Box, collections::BTreeSet, format, string::String, vec::Vec}
 use super::{BACKOFF, BODY_MAX, CHANGE_WAIT, Effect, Kit, Manifest, Phase};
 use crate::{
     agent::{
-        notice::Notice,
+        notice::{
+            Notice,
+            streak::{Kind, Streak},
+        },
         verdict::{Trouble, manifest::Declared},
     },
     backoff::Jitter,
@@ -29,7 +32,7 @@ impl Manifest {
         self.phase = Phase::Resting { due: None };
         self.accepted = None;
         self.unfit.clear();
-        self.failures = 0;
+        self.streak = Streak::default();
         if kit.host_key {
             effects.push(Effect::Measure);
         }
@@ -117,12 +120,9 @@ impl Manifest {
         match verdict {
             Declared::Accepted(told) => {
                 effects.push(Effect::Tell(accepted(told.as_ref())));
-                if self.failures > 0 {
-                    effects.push(Effect::Tell(Notice::info(
-                        "the capability manifest is accepted again",
-                    )));
-                }
-                self.failures = 0;
+                let again = self.streak.ended(now, "the capability manifest is accepted");
+                effects.extend(again.map(Effect::Tell));
+                self.streak = Streak::default();
                 self.accepted = Some(*sent);
             }
             Declared::Unfit { at, trouble } => match sent.declared_hooks.get(at) {
@@ -149,15 +149,15 @@ impl Manifest {
     /// What was not answered may have arrived and be in the place of what was accepted before.
     fn failed(&mut self, now: Mono, trouble: Trouble, jitter: Jitter, effects: &mut Vec<Effect>) {
         let Trouble { reason, retry_after } = trouble;
-        self.failures = self.failures.saturating_add(1);
         self.accepted = None;
-        let wait = BACKOFF.wait(self.failures, jitter).max(retry_after.unwrap_or_default());
-        self.phase = Phase::Resting { due: Some(now.after(wait)) };
         let text = format!(
             "the capability manifest was not taken, and is sent again until it is: {reason}"
         );
-        let is_first = self.failures == 1;
-        effects.push(Effect::Tell(if is_first { Notice::warn(text) } else { Notice::debug(text) }));
+        let (streak, notice) = self.streak.failed(now, Kind::Failed, Notice::warn(text));
+        self.streak = streak;
+        let wait = BACKOFF.wait(streak.failures(), jitter).max(retry_after.unwrap_or_default());
+        self.phase = Phase::Resting { due: Some(now.after(wait)) };
+        effects.push(Effect::Tell(notice));
     }
 }
 

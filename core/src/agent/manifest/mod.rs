@@ -8,7 +8,7 @@
 //! | due | the time has come, and it still differs | sending | put |
 //! | sending | accepted | resting, or due where it differs by now | |
 //! | sending | a hook is not taken | due after [`CHANGE_WAIT`], without that hook | tell |
-//! | sending | failed | due after a wait that doubles, with the newest content, whatever was accepted before | tell of the first |
+//! | sending | failed | due after a wait that doubles, with the newest content, whatever was accepted before | tell by the rule of `notice/streak` |
 //! | any | quieted | dormant | |
 //!
 //! Specification: "Capabilities"; `decisions.md` section 8 (Capability manifest); `gaps-agent.md` sections 2.8 and 7.
@@ -23,7 +23,11 @@ use alloc::{
 };
 use core::time::Duration;
 
-use super::{hooks::Hooks, notice::Notice, verdict::manifest::Declared};
+use super::{
+    hooks::Hooks,
+    notice::{Notice, streak::Streak},
+    verdict::manifest::Declared,
+};
 use crate::{
     backoff::{Backoff, Jitter},
     step::Step,
@@ -63,8 +67,8 @@ pub struct Manifest {
     unfit: BTreeMap<String, Checksum>,
     /// What was wrong at the last look.
     wrong: BTreeSet<String>,
-    /// In a row; the operator was told of the first.
-    failures: u32,
+    /// Tries in a row that failed.
+    streak: Streak,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,6 +13,7 @@
 //! Two reports are never closer to each other than `min_report_interval`, whatever was answered and whatever the clocks
 //! do. An outcome of another round is ignored. A later failure keeps the endpoint: it is most often the server that
 //! fails and not the mapping, and peers are better off with the old endpoint than without any.
+//! What failed is told by the rule of `notice/streak`; that the node is not known also when it is so the third time.
 //! Left out: no registration follows a 404 or 410, as the contract heals those by the one of heartbeats.
 //!
 //! Specification: "PUT /v1/nodes/{id}/endpoint" and "Limits" (NAT re-report); `gaps-agent.md` 2.11.
@@ -30,7 +31,7 @@ pub use mapping::{Mapping, judge};
 
 use super::{
     facts::{Discovery, NatSettings, Seen},
-    notice::Notice,
+    notice::{Notice, streak::Streak},
     verdict::endpoint::Reported,
 };
 use crate::{
@@ -51,7 +52,7 @@ pub struct Nat {
     /// When the last report was sent.
     posted: Option<Mono>,
     /// Discoveries in a row that found nothing.
-    missed: u32,
+    missed: Streak,
     troubles: Troubles,
 }
 

@@ -30,13 +30,12 @@ const fn words(mapping: Mapping) -> &'static str {
     }
 }
 
-pub(super) fn missed(known: Option<ReachableAddr>, first: bool, reason: &str) -> Notice {
+pub(super) fn missed(known: Option<ReachableAddr>, reason: &str) -> Notice {
     let then = match known {
         Some(endpoint) => format!("it stays at {endpoint}, as it was seen last"),
         None => "it is tried again".into(),
     };
-    let text = format!("how this node is seen from outside is not found out: {reason}; {then}");
-    if first { Notice::warn(text) } else { Notice::debug(text) }
+    Notice::warn(format!("how this node is seen from outside is not found out: {reason}; {then}"))
 }
 
 pub(super) fn given_up(endpoint: ReachableAddr) -> Notice {

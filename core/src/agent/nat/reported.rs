@@ -11,7 +11,10 @@ use crate::{
     agent::{
         facts::{Discovery, NatSettings},
         heartbeat::skew::Skew,
-        notice::{Level, Notice},
+        notice::{
+            Notice,
+            streak::{Kind, Streak},
+        },
         verdict::endpoint::{Lease, Reported},
     },
     backoff::Jitter,
@@ -20,27 +23,19 @@ use crate::{
     wire::grammar::ReachableAddr,
 };
 
+const REPORT: &str = "the report of the endpoint";
+
 /// What reports have met with since one was accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Troubles {
-    /// What the operator was told last.
-    told: Option<Trouble>,
+    /// How the operator is told of them.
+    streak: Streak,
     /// Answers that this node is not known.
     strangers: u32,
     /// Reports that got nowhere.
     failures: u32,
     /// Whether the last accepted one lapses before the refresh interval is over.
     shortened: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trouble {
-    Clock,
-    Failed,
-    Limited,
-    Stranger,
-    Unacceptable,
-    Unauthorized,
 }
 
 impl Nat {
@@ -78,9 +73,9 @@ impl Nat {
         (endpoint, mapping, faults): (ReachableAddr, Mapping, Vec<String>),
     ) -> Step<Self, Effect> {
         let found = Found { endpoint, nat_type: mapping.into(), at: now.mono };
-        let told = notices::found(self.found, self.missed > 0, found, mapping);
+        let told = notices::found(self.found, self.missed.failures() > 0, found, mapping);
         let lame = notices::lame(&faults);
-        Self { missed: 0, ..self }
+        Self { missed: Streak::default(), ..self }
             .report(now, found)
             .emit(Effect::Tell(told))
             .emit_all(lame.map(Effect::Tell))
@@ -92,16 +87,18 @@ impl Nat {
         now: Now,
         (reason, jitter): (String, Jitter),
     ) -> Step<Self, Effect> {
-        let (first, missed) = (self.missed == 0, self.missed.saturating_add(1));
         let kept = self.found.filter(|found| now.mono.since(found.at) < KEPT_MAX);
         let given_up =
             self.found.filter(|_| kept.is_none()).map(|found| notices::given_up(found.endpoint));
-        let told = notices::missed(kept.map(|found| found.endpoint), first, &reason);
+        let told = notices::missed(kept.map(|found| found.endpoint), &reason);
+        let (missed, told) = self.missed.failed(now.mono, Kind::Failed, told);
         let next = Self { missed, found: kept, ..self };
         let step = match kept {
             Some(found) => next.report(now, found),
             None => {
-                let due = now.mono.after(RETRY.wait(missed, jitter).min(settings.refresh_interval));
+                let due = now
+                    .mono
+                    .after(RETRY.wait(missed.failures(), jitter).min(settings.refresh_interval));
                 let free = self.posted.map(|posted| posted.after(settings.min_report_interval));
                 Step::to(next.waiting(Wait::until(free.map_or(due, |free| free.max(due)))))
             }
@@ -138,28 +135,28 @@ impl Nat {
                     }
                 };
                 let text = format!(
-                    "it was refused: {reason}. The clock of this node is off{apart}: check its time service (NTP)"
+                    "{REPORT}: it was refused: {reason}. The clock of this node is off{apart}: check its time service (NTP)"
                 );
-                self.waiting(after(refresh)).troubled(Trouble::Clock, Level::Error, &text)
+                self.waiting(after(refresh)).troubled(now, Kind::ClockSkew, Notice::error(text))
             }
-            Reported::Stranger(reason) => self.waiting(after(refresh)).stranger(&reason),
+            Reported::Stranger(reason) => self.waiting(after(refresh)).stranger(now, &reason),
             Reported::Unacceptable(reason) => self.waiting(after(refresh)).troubled(
-                Trouble::Unacceptable,
-                Level::Warn,
-                &format!("it was refused: {reason}"),
+                now,
+                Kind::Unacceptable,
+                Notice::warn(format!("{REPORT}: it was refused: {reason}")),
             ),
             Reported::Unauthorized(reason) => self.waiting(after(refresh)).troubled(
-                Trouble::Unauthorized,
-                Level::Warn,
-                &format!("this node is not admitted: {reason}"),
+                now,
+                Kind::Unauthorized,
+                Notice::warn(format!("{REPORT}: this node is not admitted: {reason}")),
             ),
             Reported::Limited(trouble) => {
                 let asked = trouble.retry_after.unwrap_or_default();
-                let text = format!("there are too many: {}", trouble.reason);
+                let text = format!("{REPORT}: there are too many: {}", trouble.reason);
                 self.waiting(after(refresh.max(asked))).troubled(
-                    Trouble::Limited,
-                    Level::Warn,
-                    &text,
+                    now,
+                    Kind::Limited,
+                    Notice::warn(text),
                 )
             }
             Reported::Failed(reason) => {
@@ -167,9 +164,9 @@ impl Nat {
                 let wait = after(RETRY.wait(failures, jitter).min(refresh));
                 let troubles = Troubles { failures, ..self.troubles };
                 Self { troubles, ..self }.waiting(wait).troubled(
-                    Trouble::Failed,
-                    Level::Warn,
-                    &format!("it failed: {reason}"),
+                    now,
+                    Kind::Failed,
+                    Notice::warn(format!("{REPORT}: it failed: {reason}")),
                 )
             }
         }
@@ -185,35 +182,28 @@ impl Nat {
         let shortened = every < refresh;
         let warned =
             (shortened && !self.troubles.shortened).then(|| notices::shortened(every, refresh));
-        let again = self.troubles.told.map(|_| Notice::info("the endpoint is accepted again"));
+        let again = self.troubles.streak.ended(now.mono, "the endpoint is accepted");
         let troubles = Troubles { shortened, ..Troubles::default() };
         Step::to(Self { troubles, ..self }.waiting(wait))
             .emit_all(again.into_iter().chain(warned).map(Effect::Tell))
     }
 
-    fn stranger(self, reason: &str) -> Step<Self, Effect> {
+    fn stranger(self, now: Now, reason: &str) -> Step<Self, Effect> {
         let strangers = self.troubles.strangers.saturating_add(1);
-        let told = Some(Trouble::Stranger);
         let text = format!(
-            "the report of the endpoint: the control plane does not know this node ({strangers} in a row): {reason}"
+            "{REPORT}: the control plane does not know this node ({strangers} in a row): {reason}"
         );
-        let notice =
-            if strangers < STRANGER_MIN { Notice::warn(text) } else { Notice::error(text) };
-        let troubles = Troubles { strangers, told, ..self.troubles };
-        Step::to(Self { troubles, ..self }).emit(Effect::Tell(notice))
+        let (kind, notice) = match strangers < STRANGER_MIN {
+            true => (Kind::Stranger, Notice::warn(text)),
+            false => (Kind::StrangerForLong, Notice::error(text)),
+        };
+        let troubles = Troubles { strangers, ..self.troubles };
+        Self { troubles, ..self }.troubled(now, kind, notice)
     }
 
-    /// Tells what is new, and at the level of a trace what was told before.
-    fn troubled(self, trouble: Trouble, level: Level, text: &str) -> Step<Self, Effect> {
-        let level = if self.troubles.told == Some(trouble) { Level::Debug } else { level };
-        let text = format!("the report of the endpoint: {text}");
-        let notice = match level {
-            Level::Error => Notice::error(text),
-            Level::Warn => Notice::warn(text),
-            Level::Info => Notice::info(text),
-            Level::Debug => Notice::debug(text),
-        };
-        let troubles = Troubles { told: Some(trouble), ..self.troubles };
+    fn troubled(self, now: Now, kind: Kind, notice: Notice) -> Step<Self, Effect> {
+        let (streak, notice) = self.troubles.streak.failed(now.mono, kind, notice);
+        let troubles = Troubles { streak, ..self.troubles };
         Step::to(Self { troubles, ..self }).emit(Effect::Tell(notice))
     }
 }

@@ -11,6 +11,7 @@
 //! | held | a pull that holds anything else | written |
 //! | held | a pull, [`REFRESH`] behind the last write | written, for its time alone |
 //! | a change is under way | a pull | looked at again behind the next pull |
+//! | held | the agent drains | written where the time in it is not that of the last pull |
 //!
 //! Specification: `gaps-agent.md` section 1.4.
 
@@ -44,9 +45,11 @@ pub struct NetworkFile {
     node: Option<String>,
     /// When the last pull was that is served.
     pulled_at: Option<Timestamp>,
-    /// What stands in the file, if that is known, and until when its time is good.
-    stands: Option<(Digest, Mono)>,
+    /// What stands in the file, if that is known.
+    stands: Option<Stands>,
     doing: Doing,
+    /// The agent drains: there is no later pull to write the time with.
+    is_draining: bool,
     /// There may be files of another identity.
     is_foreign: bool,
     /// There are files, this one does not tell whose, and the identity is lost or new.
@@ -56,12 +59,21 @@ pub struct NetworkFile {
 
 type Digest = [u8; 32];
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stands {
+    /// Of all but the time.
+    digest: Digest,
+    at: Timestamp,
+    /// Until when its time is good.
+    good_until: Mono,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Doing {
     #[default]
     Nothing,
     SetAside,
-    Write(Digest, Mono),
+    Write(Stands),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +88,8 @@ pub enum Input {
     Pulled,
     /// Nothing of another identity is left on the disk.
     Vacated,
+    /// The agent drains.
+    Draining,
     /// The change of the file is durable, or was refused.
     Kept(Result<(), String>),
 }
@@ -107,7 +121,8 @@ impl NetworkFile {
                 if is_pulled { own.write(now, network) } else { Step::to(own) }
             }
             Input::Vacated => Step::to(self),
-            Input::Kept(outcome) => self.kept(outcome),
+            Input::Draining => Self { is_draining: true, ..self }.write(now, network),
+            Input::Kept(outcome) => self.kept(now, network, outcome),
         }
     }
 
@@ -162,7 +177,11 @@ impl NetworkFile {
         let KeptNetwork { pulled_at, peers, policy, .. } = *found;
         let network = Network { peers, policy };
         let age = age(now, pulled_at).unwrap_or(REFRESH);
-        self.stands = Some((digest(&node, &network), now.mono.after(REFRESH.saturating_sub(age))));
+        self.stands = Some(Stands {
+            digest: digest(&node, &network),
+            at: pulled_at,
+            good_until: now.mono.after(REFRESH.saturating_sub(age)),
+        });
         self.pulled_at = Some(pulled_at);
         Step::to(self).emit(Effect::Show(network))
     }
@@ -172,27 +191,32 @@ impl NetworkFile {
             return Step::to(self);
         };
         let wanted = digest(node, network);
-        let is_good = self
-            .stands
-            .is_some_and(|(stands, good_until)| stands == wanted && now.mono < good_until);
+        let is_good = self.stands.is_some_and(|stands| {
+            let is_old =
+                now.mono >= stands.good_until || self.is_draining && stands.at != pulled_at;
+            stands.digest == wanted && !is_old
+        });
         if is_good || self.is_foreign || self.doing != Doing::Nothing {
             return Step::to(self);
         }
         let Network { peers, policy } = network.clone();
         let content = KeptNetwork { node_id: node.clone(), pulled_at, peers, policy };
-        let doing = Doing::Write(wanted, now.mono.after(REFRESH));
+        let good_until = now.mono.after(REFRESH);
+        let doing = Doing::Write(Stands { digest: wanted, at: pulled_at, good_until });
         Step::to(Self { doing, ..self })
             .emit(Effect::Keep(Change::Write(Content(kept::encode_network(&content)))))
     }
 
-    fn kept(self, outcome: Result<(), String>) -> Step<Self, Effect> {
+    fn kept(self, now: Now, network: &Network, outcome: Result<(), String>) -> Step<Self, Effect> {
         let resting = Self { doing: Doing::Nothing, ..self.clone() };
         match (self.doing, outcome) {
-            (Doing::Write(digest, until), Ok(())) => {
-                let stands = Some((digest, until));
-                Step::to(Self { stands, is_refusal_told: false, ..resting })
+            (Doing::Write(stands), Ok(())) => {
+                let stands = Some(stands);
+                let kept = Self { stands, is_refusal_told: false, ..resting };
+                // A pull may have come while this was written.
+                if kept.is_draining { kept.write(now, network) } else { Step::to(kept) }
             }
-            (Doing::Write(..), Err(reason)) => {
+            (Doing::Write(_), Err(reason)) => {
                 let text = format!(
                     "the peers and the policy that were pulled are served but not kept on the disk, which is tried again \
                      with every pull: {reason}"

@@ -8,24 +8,34 @@
 //!
 //! The success behind a row is told once.
 
-use alloc::{format, string::String};
+use alloc::format;
 use core::time::Duration;
 
-use super::Notice;
+use super::{Level, Notice};
 use crate::{duration, time::Mono};
 
 /// How long it takes until a failure that lasts is told again.
 pub const TELL_AGAIN: Duration = Duration::from_secs(3600);
 
-/// What kind of failure it is.
+/// What kind of failure it is; each is told for itself, however they alternate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The node is not admitted.
-    Unauthorized,
     /// The clock of the node is off.
     ClockSkew,
     Failed,
+    /// There are too many requests.
+    Limited,
+    /// The node is not known.
+    Stranger,
+    /// The node has not been known for a while.
+    StrangerForLong,
+    /// What was sent is not taken.
+    Unacceptable,
+    /// The node is not admitted.
+    Unauthorized,
 }
+
+const KINDS: usize = Kind::Unauthorized as usize + 1;
 
 /// The row that is under way, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,25 +46,26 @@ struct Row {
     since: Mono,
     failures: u32,
     /// When one of each kind was told last.
-    told: [Option<Mono>; 3],
+    told: [Option<Mono>; KINDS],
 }
 
 impl Streak {
     /// Adds a failure, and tells it as its place in the row demands.
     #[must_use]
-    pub fn failed(self, now: Mono, kind: Kind, text: String) -> (Self, Notice) {
-        let mut row = self.0.unwrap_or(Row { since: now, failures: 0, told: [None; 3] });
+    pub fn failed(self, now: Mono, kind: Kind, notice: Notice) -> (Self, Notice) {
+        let mut row = self.0.unwrap_or(Row { since: now, failures: 0, told: [None; KINDS] });
         row.failures = row.failures.saturating_add(1);
         let told = &mut row.told[kind as usize];
         let notice = match *told {
-            None => loud(kind, text),
+            None => notice,
             Some(last) if now.since(last) < TELL_AGAIN => {
-                return (Self(Some(row)), Notice::debug(text));
+                return (Self(Some(row)), Notice { level: Level::Debug, ..notice });
             }
-            Some(_) => loud(
-                kind,
+            Some(_) => Notice::of(
+                notice.level,
                 format!(
-                    "{text} (failure {} in a row, for {})",
+                    "{} (failure {} in a row, for {})",
+                    notice.text,
                     row.failures,
                     duration::words(now.since(row.since))
                 ),
@@ -82,12 +93,5 @@ impl Streak {
             Some(row) => row.failures,
             None => 0,
         }
-    }
-}
-
-fn loud(kind: Kind, text: String) -> Notice {
-    match kind {
-        Kind::Unauthorized | Kind::ClockSkew => Notice::error(text),
-        Kind::Failed => Notice::warn(text),
     }
 }

@@ -45,6 +45,9 @@ impl Signing {
     }
 
     pub(super) fn refused(&mut self, now: Mono, refused: &Refused, effects: &mut Vec<Effect>) {
+        if *refused == Refused::UnknownKey {
+            self.unknown = self.unknown.saturating_add(1);
+        }
         effects.extend(self.refusals.refused(now, refused).map(Effect::Tell));
     }
 }

@@ -27,6 +27,9 @@ use crate::{
 use keeping::Keeping;
 use refusals::Refusals;
 
+/// So many events of unknown keys are a row.
+pub const UNKNOWN_MIN: u64 = 3;
+
 /// The keys in force, and their file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Signing {
@@ -37,6 +40,8 @@ pub struct Signing {
     ends: Option<Mono>,
     keeping: Keeping,
     refusals: Refusals,
+    /// Events of unknown keys since one was verified.
+    unknown: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +75,14 @@ impl Signing {
             Input::Loaded(content) => {
                 self.found = self.keeping.read(now, content, &mut effects);
             }
-            Input::Armed(identity) => self.armed(&identity, &mut effects),
-            Input::Judged(Ok(event)) => self.verified(now, &event, &mut effects),
+            Input::Armed(identity) => {
+                self.unknown = 0;
+                self.armed(&identity, &mut effects);
+            }
+            Input::Judged(Ok(event)) => {
+                self.unknown = 0;
+                self.verified(now, &event, &mut effects);
+            }
             Input::Judged(Err(refused)) => self.refused(now.mono, &refused, &mut effects),
             Input::Kept(outcome) => {
                 let told =
@@ -97,6 +108,12 @@ impl Signing {
     /// The keys in force.
     pub const fn keys(&self) -> Option<&KeySet> {
         self.keys.as_ref()
+    }
+
+    /// How many events of unknown keys came since one was verified, where they are a row: it seems that this node has
+    /// missed a rotation, as one alone may be anybody's.
+    pub const fn unknown(&self) -> u64 {
+        if self.unknown < UNKNOWN_MIN { 0 } else { self.unknown }
     }
 
     /// When the next [`Input::Ticked`] is wanted, if at all.

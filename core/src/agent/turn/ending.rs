@@ -2,8 +2,8 @@
 
 use super::Turn;
 use crate::agent::{
-    DRAIN_MAX, Effect, Exit, execution, heartbeat, hooks, integrity, life::Life, local_runs, pull,
-    secrets, sessions, sync, watch,
+    DRAIN_MAX, Effect, Exit, execution, heartbeat, hooks, integrity, life::Life, local_runs,
+    network::file, pull, secrets, sessions, sync, watch,
 };
 
 impl Turn<'_> {
@@ -32,6 +32,7 @@ impl Turn<'_> {
             self.agent.life = Life::Draining { until: self.now.mono.after(DRAIN_MAX) };
             self.heartbeat(heartbeat::Input::Quieted);
             self.pull(pull::Input::Quieted);
+            self.network_file(file::Input::Draining);
             self.quiet_senses();
             self.dispatch(execution::Input::Draining);
             self.local_runs(local_runs::Input::Draining);

@@ -1,6 +1,6 @@
 //! The files of this node are held against what they were.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, format, vec::Vec};
 use core::mem;
 
 use super::Turn;
@@ -10,9 +10,11 @@ use crate::{
         hooks,
         integrity::{self, Kit},
         life::Question,
+        notice::Notice,
         verdict,
     },
     backoff::Jitter,
+    legible,
     wire::{
         call::Call,
         integrity::{IntegrityViolation, IntegrityViolationsRequest},
@@ -65,8 +67,25 @@ impl Turn<'_> {
 
     pub(super) fn measured(&mut self, measured: Box<Measured>) {
         self.agent.senses.measuring = false;
+        self.host_key_seen(measured.host_key.is_some());
         self.manifest_measured(&measured);
         self.integrity(integrity::Input::Measured(measured));
+    }
+
+    /// That a configured host key is not there is told once as long as it lasts: it may be a slip in the path.
+    fn host_key_seen(&mut self, is_there: bool) {
+        let Some(path) = &self.settings.senses.host_key else { return };
+        let was_missing = mem::replace(&mut self.agent.senses.host_key_missing, !is_there);
+        let path = legible::line(path);
+        let notice = match (was_missing, is_there) {
+            (false, false) => Notice::warn(format!(
+                "the SSH host key {path} (integrity.ssh_host_key_file) is not there: it is neither declared nor held to \
+                 what it was"
+            )),
+            (true, true) => Notice::info(format!("the SSH host key {path} is there")),
+            (true, false) | (false, true) => return,
+        };
+        self.effects.push(Effect::Tell(notice));
     }
 
     /// A hook that was refused when it was to run is a violation, whoever ordered the run.

@@ -7,7 +7,7 @@ use super::Turn;
 use crate::{
     agent::{
         builtins::{self, Known, Prepared},
-        execution,
+        events, execution,
         facts::{Act, Caller, Door, Effect, Ending, Run, RunId},
         life::Life,
         local::{self, gate},
@@ -26,6 +26,7 @@ impl Turn<'_> {
             Prepared::Run(run) => self.act(Act::Run { id, run }),
             Prepared::Ended(ending) => self.ended(id, ending),
             Prepared::Reconnect(ending) => {
+                self.events(events::Input::Ordered);
                 self.pull(pull::Input::Triggered);
                 self.ended(id, ending);
             }

@@ -21,7 +21,7 @@ impl Turn<'_> {
         }
         let kit = Kit {
             hooks: &self.agent.hooks,
-            host_key: self.settings.senses.host_key,
+            host_key: self.settings.senses.host_key.is_some(),
             version: &self.settings.binary_version,
             checksum: self.settings.binary_checksum,
         };

@@ -14,6 +14,7 @@ use crate::{
     wire::{
         http::{Headers, Response},
         problem::Code,
+        retry_after,
     },
 };
 
@@ -77,8 +78,13 @@ impl Answer {
         Now { wall, ..now }
     }
 
-    /// The answer with the headers that the rule gives it.
-    pub fn dress(&self, mut response: Response) -> Response {
+    /// The answer with the headers that the rule gives it: also the date of a clock that is set apart, as a server writes
+    /// it by the clock that it goes by.
+    pub fn dress(&self, now: Now, mut response: Response) -> Response {
+        let date = retry_after::http_date_of(self.clock(now).wall.second().into());
+        if let Some(date) = date.filter(|_| self.clock_offset_ms != 0) {
+            response = response.with("date", &date);
+        }
         if let Some(content_type) = &self.content_type {
             let others = response.headers.iter().filter(|(name, _)| *name != "content-type");
             let others = others.fold(Headers::new(), |all, (name, value)| all.with(name, value));
