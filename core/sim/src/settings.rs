@@ -11,6 +11,8 @@ use meshward_core::{
     wire::{grammar::Checksum, upload_url::Origin},
 };
 
+use crate::surroundings;
+
 /// How many executions run at once.
 pub(crate) const MAX_CONCURRENT: usize = 3;
 
@@ -77,7 +79,7 @@ pub(crate) fn agent() -> Settings {
                 watch_enabled: true,
             }),
             manifest: true,
-            host_key: true,
+            host_key: Some(surroundings::HOST_KEY.to_owned()),
             events: Some(EventSettings {
                 idle_timeout: Duration::from_secs(90),
                 reprobe_interval: REPROBE_INTERVAL,
