@@ -4,6 +4,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Duration,
 };
 
 use meshward_core::wire::grammar::Checksum;
@@ -15,7 +16,7 @@ use crate::{
     hooks::{folder, order, outcome, put, scene},
     hooks_place::{chmod, digest},
     manifest::declared,
-    node::{Agent, Node, Plane, counter, delete, fixture, get, post, until},
+    node::{Agent, Node, Plane, counter, delete, fixture, get, post, until, until_within},
     reports::times_told,
 };
 
@@ -249,7 +250,7 @@ async fn hundreds_of_violations_come_in_batches_once_the_control_plane_takes_the
     .await;
     agent.kill();
     all(&|_| BAD.to_owned());
-    post(&plane, "/test/faults", &json!({"path": ROUTE, "status": 503}));
+    post(&plane, "/test/faults", &json!({"path": ROUTE, "times": 1000, "status": 503}));
     let _agent = node.start();
     until("they are not taken", || node.log().contains("integrity violations were not taken"))
         .await;
@@ -259,7 +260,9 @@ async fn hundreds_of_violations_come_in_batches_once_the_control_plane_takes_the
     until("all are found", || told() >= 300).await;
     assert_eq!(violations(&plane), [Value::Null; 0]);
     assert!(plane.request(delete("/test/faults")).is_success());
-    until("all are told", || violations(&plane).len() == 300).await;
+    // The wait behind the refusals may be a minute and a quarter by then.
+    until_within(Duration::from_secs(120), "all are told", || violations(&plane).len() == 300)
+        .await;
     let batches = batches(&plane);
     assert!(batches.len() >= 3 && batches.iter().all(|batch| batch.len() <= 128));
     let mut told = violations(&plane);
