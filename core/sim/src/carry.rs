@@ -107,9 +107,9 @@ impl World {
         }
         let now = self.node_now(caller.node).mono;
         self.checks.heard(caller, &said, status, now);
-        let jitter = match said {
-            Said::Sense(_) => Jitter::drawn(self.senses.next() as u16),
-            _ => self.jitter(),
+        let jitter = match matches!(said, Said::Sense(_)) {
+            true => Jitter::drawn(self.senses.next() as u16),
+            false => self.jitter(),
         };
         self.feed(caller.node, Input::Answered { call: caller.call, answer, jitter });
     }

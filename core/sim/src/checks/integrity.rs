@@ -105,10 +105,11 @@ impl Integrity {
 
     pub(super) fn hears(&mut self, at: usize, input: &Input, now: Mono) {
         let watch = &mut self.nodes[at];
-        match input {
-            Input::Acted(Acted::Scanned(scan)) => watch.scanned(scan, now),
-            Input::Acted(Acted::Measured(measured)) => watch.measured(measured, now),
-            _ => {}
+        if let Input::Acted(Acted::Scanned(scan)) = input {
+            watch.scanned(scan, now);
+        }
+        if let Input::Acted(Acted::Measured(measured)) = input {
+            watch.measured(measured, now);
         }
     }
 

@@ -67,16 +67,15 @@ impl Manifest {
 
     pub(super) fn hears(&mut self, at: usize, input: &Input) {
         let seen = &mut self.nodes[at];
-        match input {
-            Input::Acted(Acted::Scanned(scan)) => seen.scanned(scan),
-            Input::Acted(Acted::Measured(measured)) => match &measured.host_key {
-                None => seen.fingerprint = None,
-                Some(key) => {
-                    let read = key.fingerprint.as_ref().map(ToString::to_string);
-                    seen.fingerprint = read.ok().or_else(|| seen.fingerprint.take());
-                }
-            },
-            _ => {}
+        if let Input::Acted(Acted::Scanned(scan)) = input {
+            seen.scanned(scan);
+        }
+        if let Input::Acted(Acted::Measured(measured)) = input {
+            let last = seen.fingerprint.take();
+            seen.fingerprint = measured
+                .host_key
+                .as_ref()
+                .and_then(|key| key.fingerprint.as_ref().map(ToString::to_string).ok().or(last));
         }
     }
 
