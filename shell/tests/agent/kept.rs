@@ -117,13 +117,14 @@ async fn peers_and_policy_are_served_with_the_age_of_the_last_pull_while_the_con
     let file = node.data("state/network.json");
     until("it is on the disk", || file.exists()).await;
     assert_eq!(mode(&file), 0o600);
+    until("it streams", || served()[2].as_ref().unwrap().1["delivery_mode"] == "streaming").await;
     let before = served();
     agent.kill();
     let fault = json!({"path": "/v1/nodes/*/state", "times": 10_000, "drop": true});
     post(&plane, "/test/faults", &fault);
     let _again = node.start();
     open(&node).await;
-    assert_eq!(served(), before);
+    until("the same is served", || served() == before).await;
     let status = node.run(&["--output", "json", "status"]);
     let status: Value = serde_json::from_slice(&status.stdout).unwrap();
     assert!(status["last_pull_age_seconds"].as_u64().is_some_and(|age| age < 600), "{status}");
