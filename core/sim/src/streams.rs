@@ -75,6 +75,13 @@ impl Lines {
         self.open.iter_mut().find(|(_, line)| line.caller.node == node)
     }
 
+    /// What was to befall the open streams further on does not, or one would break long behind the last fault.
+    pub(crate) fn heal(&mut self) {
+        for line in self.open.values_mut() {
+            (line.flow.cut, line.flow.stall) = (None, None);
+        }
+    }
+
     /// The bytes that are under way to a client are lost, and so is all behind them.
     pub(crate) fn lose(&mut self, caller: Caller) {
         for line in self.open.values_mut().filter(|line| line.caller == caller) {

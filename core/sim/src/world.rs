@@ -236,6 +236,7 @@ impl World {
         }
         self.faults = Faults::default();
         self.blocked.clear();
+        self.lines.heal();
         self.checks.healed(self.clock.mono());
         for node in &mut self.nodes {
             let missed = u64::from(node.crash.is_some()) + u64::from(node.failing_writes > 0);
