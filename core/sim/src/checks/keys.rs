@@ -128,8 +128,9 @@ impl Keys {
         let held = &mut self.nodes[at];
         match status {
             200 | 422 => held.undecided = None,
-            // A key that is not expected is put aside, as its request may still be under way.
-            409 => held.undecided = None,
+            // A key that is not expected is put aside, as its request may still be under way, and offered again at the
+            // next signal, however soon that is.
+            409 => (held.undecided, held.last_sent) = (None, None),
             400 | 403 | 413 => {
                 held.undecided = None;
                 held.given_up.insert(key.clone());
