@@ -81,8 +81,9 @@ impl Answer {
     /// The answer with the headers that the rule gives it: also the date of a clock that is set apart, as a server writes
     /// it by the clock that it goes by.
     pub fn dress(&self, now: Now, mut response: Response) -> Response {
-        let date = retry_after::http_date_of(self.clock(now).wall.second().into());
-        if let Some(date) = date.filter(|_| self.clock_offset_ms != 0) {
+        if self.clock_offset_ms != 0
+            && let Some(date) = retry_after::http_date_of(self.clock(now).wall.second().into())
+        {
             response = response.with("date", &date);
         }
         if let Some(content_type) = &self.content_type {
