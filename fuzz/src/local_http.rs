@@ -299,7 +299,8 @@ impl Run {
                 | Act::Upload { .. }
                 | Act::Listen(..)
                 | Act::Discover(_)
-                | Act::Measure,
+                | Act::Measure
+                | Act::Voice(_),
             )
             | Effect::Gather
             | Effect::Store(_)

@@ -24,6 +24,7 @@ use crate::{
     session::Sessions,
     stream::Streams,
     tunnel::{NoTunnel, Tunnel},
+    voice::{Voice, VoiceParts},
 };
 
 /// How long a look at the hooks directory may take, or at the program and the host key.
@@ -45,14 +46,16 @@ pub(crate) struct Hands {
     sessions: Sessions,
     streams: Streams,
     discoverer: Discoverer,
+    voice: Voice,
 }
 
 impl Hands {
     pub(crate) fn new(
         facts: mpsc::Sender<Input>,
         client: Client,
-        (own, hooks, measures): (Own, HooksDir, Measures),
+        (own, hooks, measures, voice): (Own, HooksDir, Measures, VoiceParts),
     ) -> Self {
+        let voice = Voice::new(facts.clone(), client.clone(), voice);
         let (own, watch) = (Arc::new(own), Arc::default());
         let (tunnel, runs) = (Arc::new(NoTunnel), BTreeMap::new());
         let sessions = Sessions::new(facts.clone());
@@ -70,6 +73,7 @@ impl Hands {
             sessions,
             streams,
             discoverer,
+            voice,
         }
     }
 
@@ -84,6 +88,7 @@ impl Hands {
             Act::Listen(stream, order) => self.streams.begin(stream, order),
             Act::Discover(discovery) => self.discoverer.begin(discovery),
             Act::Measure => self.measure(),
+            Act::Voice(order) => self.voice.begin(order),
         }
     }
 

@@ -18,6 +18,7 @@ pub mod store;
 pub mod stream;
 pub mod tokens;
 pub mod tunnel;
+pub mod voice;
 
 mod askers;
 mod drive;

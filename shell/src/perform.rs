@@ -25,6 +25,7 @@ use crate::{
     measure::Measures,
     registration::RegistrationSources,
     store::{Store, Writer},
+    voice::VoiceParts,
 };
 
 /// The hands of one agent.
@@ -45,13 +46,13 @@ impl Performer {
         (store, writer): (Store, Writer),
         client: Client,
         sources: RegistrationSources,
-        (own, hooks, measures): (Own, HooksDir, Measures),
+        (own, hooks, measures, voice): (Own, HooksDir, Measures, VoiceParts),
         facts: mpsc::Sender<Input>,
     ) -> Self {
         Self {
             store: Arc::new(Mutex::new(store)),
             writer,
-            hands: Hands::new(facts.clone(), client.clone(), (own, hooks, measures)),
+            hands: Hands::new(facts.clone(), client.clone(), (own, hooks, measures, voice)),
             client,
             sources,
             askers: Askers::new(facts.clone()),

@@ -25,6 +25,7 @@ use crate::{
     perform::Performer,
     registration::RegistrationSources,
     store::{Ended, Store, StoreError, Writer},
+    voice::{self, VoiceParts},
 };
 
 /// The version that heartbeats and `--version` tell.
@@ -82,8 +83,9 @@ pub async fn run_knowing(
     let hooks = HooksDir::new(&config.actions.hooks_dir);
     let host_key = config.integrity.ssh_host_key_file.as_deref();
     let measures = Measures::new(host_key).map_err(StartError::Image)?;
+    let voice = VoiceParts::new(config, purpose)?;
     let performer =
-        Performer::new((store, writer), client, sources, (own, hooks, measures), facts_in);
+        Performer::new((store, writer), client, sources, (own, hooks, measures, voice), facts_in);
     let exit = drive::drive(&settings, memory, performer, Inbox { facts, asked }, stop).await;
     listeners.close(config.local_api.shutdown_timeout).await;
     written.wait(config.local_api.shutdown_timeout).await;
@@ -131,6 +133,7 @@ fn settings(config: &Config, purpose: Purpose, client: &Client) -> Result<Settin
             listen_address: config.sessions.listen_address,
         },
         senses: senses(config),
+        voice: voice::settings(config, purpose),
     })
 }
 

@@ -336,7 +336,11 @@ impl Crowd {
                 let measured = self.members[at].around.measure();
                 Some(Input::Acted(Acted::Measured(Box::new(measured))))
             }
-            Act::Cancel(_) | Act::Run { .. } | Act::Session(..) | Act::Upload { .. } => None,
+            Act::Cancel(_)
+            | Act::Run { .. }
+            | Act::Session(..)
+            | Act::Upload { .. }
+            | Act::Voice(_) => None,
         }
     }
 

@@ -36,6 +36,7 @@ impl World {
             Act::Listen(stream, order) => self.hearken(at, stream, order),
             Act::Discover(discovery) => self.discover(at, &discovery),
             Act::Measure => self.look_at_files(at),
+            Act::Voice(_) => {}
         }
         None
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshward_core::{
     agent::{
         ActionSettings, EventSettings, IntegritySettings, NatSettings, Purpose, SenseSettings,
-        SessionSettings, Settings,
+        SessionSettings, Settings, VoiceSettings,
     },
     plane,
     wire::{grammar::Checksum, upload_url::Origin},
@@ -85,6 +85,7 @@ pub(crate) fn agent() -> Settings {
                 reprobe_interval: REPROBE_INTERVAL,
             }),
         },
+        voice: VoiceSettings::default(),
     }
 }
 

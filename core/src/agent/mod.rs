@@ -45,12 +45,13 @@ use core::time::Duration;
 
 pub use facts::{
     Act, Acted, ActionSettings, Answer, Bytes, CHUNK_MAX, Caller, Captured, Carried, Cause, Change,
-    Content, Discovery, Door, Effect, Ending, EventSettings, Exit, Failure, FileKind, Finding,
-    Folder, Forward, FoundContent, FoundFile, FoundHook, FoundProgram, FoundSidecar, Gathered,
-    Heard, Held, HostKey, Input, IntegritySettings, Listen, Lost, Measured, Memory, NatSettings,
-    Order, OrderKind, Peer, Program, Purpose, Run, RunId, Scan, Seen, SenseSettings, SessionFact,
-    SessionOrder, SessionSettings, Settings, Sight, StagedFile, StateFile, Stored, Stream,
-    TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Wanted,
+    Collect, Collected, Content, Discovery, Door, Effect, Ending, EventSettings, Exit, Failure,
+    Feed, FileKind, Filter, Finding, Folder, Forward, FoundContent, FoundFile, FoundHook,
+    FoundProgram, FoundSidecar, Gathered, Heard, Held, HostKey, Input, IntegritySettings, Listen,
+    LocalSettings, Lost, Measured, Memory, NatSettings, Order, OrderKind, Peer, Pipe, PipeSettings,
+    Program, Purpose, Records, Run, RunId, Scan, Seen, SenseSettings, SessionFact, SessionOrder,
+    SessionSettings, Settings, Sight, Source, StagedFile, StateFile, Stored, Stream, TcpSettings,
+    TokenFile, TokenSource, TokenSources, Unprepared, Voice, VoiceSettings, Wanted,
 };
 pub use notice::{Level, Notice};
 

@@ -79,6 +79,37 @@ pub enum Severity {
     Debug,
 }
 
+impl Severity {
+    /// The gravest first.
+    pub const ALL: [Self; 8] = [
+        Self::Emerg,
+        Self::Alert,
+        Self::Crit,
+        Self::Err,
+        Self::Warning,
+        Self::Notice,
+        Self::Info,
+        Self::Debug,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Emerg => "emerg",
+            Self::Alert => "alert",
+            Self::Crit => "crit",
+            Self::Err => "err",
+            Self::Warning => "warning",
+            Self::Notice => "notice",
+            Self::Info => "info",
+            Self::Debug => "debug",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|severity| severity.name() == text)
+    }
+}
+
 /// One audited event; a batch is NDJSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEvent<'t> {

@@ -41,8 +41,11 @@ pub const CHECKSUMS: &str = "checksums.json";
 /// The file of the peers and the policy of the last pull.
 pub const NETWORK: &str = "network.json";
 
+/// The file of how far the sources of logs and audit records were read.
+pub const POSITIONS: &str = "positions.json";
+
 /// Every file that lies in `state/` itself.
-pub const ROOT_FILES: [&str; 4] = [CHECKSUMS, METADATA, NETWORK, SIGNING_KEYS];
+pub const ROOT_FILES: [&str; 5] = [CHECKSUMS, METADATA, NETWORK, POSITIONS, SIGNING_KEYS];
 
 /// The largest file of what was pulled that is read: a pull is at most 10 MiB, and may be one value.
 pub const PULLED_FILE_MAX: usize = 12 << 20;

@@ -6,6 +6,7 @@ use meshward_core::{
     agent::{
         ActionSettings, Agent, Answer, Effect, Gathered, Input, Memory, Order, Purpose,
         SenseSettings, SessionSettings, Settings, StagedFile, TokenFile, TokenSources,
+        VoiceSettings,
     },
     backoff::Jitter,
     ids::{CallId, ExecutionId},
@@ -91,6 +92,7 @@ pub(crate) fn settings() -> Settings {
         sessions: sessions(),
         // The tests of a sense turn it on.
         senses: SenseSettings::default(),
+        voice: VoiceSettings::default(),
     }
 }
 

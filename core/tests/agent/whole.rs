@@ -243,7 +243,9 @@ impl Shell {
                 assert!(self.stream.is_none_or(|(open, _)| open == stream));
                 self.stream = None;
             }
-            Effect::Act(Act::Discover(_) | Act::Measure) => panic!("no other sense is on"),
+            Effect::Act(Act::Discover(_) | Act::Measure | Act::Voice(_)) => {
+                panic!("no other sense is on")
+            }
             Effect::Reply { .. } | Effect::Stream(_) => panic!("nobody asked"),
             Effect::Tell(_) => {}
             Effect::Exit(exit) => self.exits.push(exit),

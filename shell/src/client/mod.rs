@@ -4,6 +4,7 @@
 
 mod bare;
 mod convert;
+mod endpoint;
 mod listen;
 mod tls;
 mod upload;
@@ -19,6 +20,7 @@ use thiserror::Error;
 
 pub(crate) use bare::{bare, told};
 use convert::{base, failed, received, sent};
+pub(crate) use endpoint::Endpoint;
 
 /// How the control plane is reached.
 #[derive(Clone, Debug)]

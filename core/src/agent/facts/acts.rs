@@ -10,6 +10,7 @@ use super::{
     runs::{Ending, Run, RunId},
     senses::{Discovery, Heard, Listen, Measured, Seen},
     sessions::{SessionFact, SessionOrder},
+    voice::{Collected, Voice},
 };
 use crate::{
     backoff::Jitter,
@@ -39,6 +40,8 @@ pub enum Act {
     Discover(Discovery),
     /// Look at the program's file and the host key; answered by [`Acted::Measured`].
     Measure,
+    /// Collect records, or bring them away.
+    Voice(Voice),
 }
 
 /// What a run has printed; it may hold anything, so only its length is ever shown.
@@ -70,4 +73,6 @@ pub enum Acted {
     Discovered { round: u64, outcome: Result<Vec<Result<Seen, String>>, String>, jitter: Jitter },
     /// The program's file and the host key were looked at.
     Measured(Box<Measured>),
+    /// Records were collected.
+    Collected(Box<Collected>),
 }

@@ -13,6 +13,7 @@ mod senses;
 mod sessions;
 mod settings;
 mod streams;
+mod voice;
 
 use alloc::{boxed::Box, string::String};
 use core::{fmt, time::Duration};
@@ -35,6 +36,10 @@ pub use settings::{
     SessionSettings, Settings, TcpSettings,
 };
 pub use streams::Stream;
+pub use voice::{
+    Collect, Collected, Feed, Filter, LocalSettings, Pipe, PipeSettings, Records, Source, Voice,
+    VoiceSettings,
+};
 
 use super::notice::Notice;
 use crate::{

@@ -5,6 +5,7 @@ use core::{net::IpAddr, time::Duration};
 
 use sha2::{Digest as _, Sha256};
 
+use super::voice::VoiceSettings;
 use crate::{
     secret::Secret,
     wire::{grammar::Checksum, upload_url::Origin},
@@ -33,6 +34,7 @@ pub struct Settings {
     pub actions: ActionSettings,
     pub sessions: SessionSettings,
     pub senses: SenseSettings,
+    pub voice: VoiceSettings,
 }
 
 /// What of its surroundings a node senses; each part is absent where it does not.

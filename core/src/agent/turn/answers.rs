@@ -145,6 +145,7 @@ impl Turn<'_> {
                 self.nat(nat::Input::Discovered { round, outcome, jitter });
             }
             Acted::Measured(measured) => self.measured(measured),
+            Acted::Collected(_) => {}
         }
     }
 

@@ -1,0 +1,56 @@
+//! How far the sources of logs and audit records were read, as it is kept over restarts.
+//!
+//! Specification: `decisions.md` section 8 (Offsets and cursors of log sources).
+
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use super::json::{self, Fault};
+
+/// The most places that are kept: one for the journal, one a file.
+pub const POSITIONS_MAX: usize = 1_024;
+
+/// The longest name of a place and the longest cursor, in bytes.
+pub const PLACE_MAX: usize = 4 << 10;
+
+/// The largest file that is read of them.
+pub const POSITIONS_FILE_MAX: usize = 8 << 20;
+
+/// Where each source goes on, by the name of its place: `journald`, `file:<path>`, `k8s-audit:<path>`, `auditd:<path>`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Positions {
+    pub places: BTreeMap<String, Position>,
+}
+
+/// Up to where a place was read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Position {
+    /// What journald calls the last entry that was read.
+    Cursor(String),
+    /// How much of a file was read, which a rename does not change.
+    Offset {
+        device: u64,
+        inode: u64,
+        /// In bytes, behind the last whole line.
+        offset: u64,
+        /// How many bytes from its beginning `head` was computed of, so that an inode that was given to another file is
+        /// noticed.
+        head_len: u64,
+        /// CRC or FNV of them; equal where the file is the same.
+        head: u64,
+    },
+}
+
+impl Positions {
+    /// Reads the file strictly.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Fault> {
+        json::decode_strict(bytes)
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        json::encode(self)
+    }
+}

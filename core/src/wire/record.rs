@@ -1,0 +1,120 @@
+//! What a node collects of itself, in the shapes in which it keeps and hands it on.
+//!
+//! | Record | From | Sent to the control plane as |
+//! |---|---|---|
+//! | [`MetricPoint`] | the kernel, the tunnel, this process | one sample a [`Reading`] |
+//! | [`LogEntry`] | the journal, files | one line |
+//! | [`AuditEntry`] | the audit of the kernel, that of Kubernetes, this agent | one event, but for those of this agent |
+//!
+//! Specification: "Internal record shapes (local endpoint delivery)", "Agent-side conversion rules for ingest".
+
+use alloc::{string::String, sync::Arc, vec::Vec};
+
+use super::{ingest::Severity, timestamp::Timestamp};
+
+/// The longest message of a log and the longest raw text of an audited event, in bytes; what is longer is cut.
+pub const TEXT_MAX: usize = 16 << 10;
+
+/// What stands behind a text that was cut.
+pub const CUT: &str = "[truncated]";
+
+/// Numbers of one thing, taken at one time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricPoint {
+    pub timestamp: Timestamp,
+    pub group: PointGroup,
+    /// Of the groups that are about a peer.
+    pub peer_id: Option<String>,
+    /// In the order of the table; no name twice.
+    pub data: Vec<(Reading, f64)>,
+}
+
+/// What a point is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PointGroup {
+    System,
+    Tunnel,
+    Latency,
+    Agent,
+}
+
+/// What was read; its name is that of the sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    CpuUsagePercent,
+    MemoryUsedBytes,
+    MemoryTotalBytes,
+    DiskUsedBytes,
+    DiskTotalBytes,
+    NetworkRxBytes,
+    NetworkTxBytes,
+    LoadAvg1,
+    LoadAvg5,
+    LoadAvg15,
+    RxBytes,
+    TxBytes,
+    HandshakeSucceeded,
+    HandshakeStale,
+    PacketLossPercent,
+    LastHandshakeTimestampSeconds,
+    RttSeconds,
+    GoroutineCount,
+    HeapAllocBytes,
+    HeapSysBytes,
+    GcPauseTotalNs,
+    GcNumGc,
+    UptimeSeconds,
+    ReconnectCount,
+}
+
+/// One line of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    pub timestamp: Timestamp,
+    pub source: LogSource,
+    /// The unit of the journal or the path of the file; may be empty.
+    pub unit: Arc<str>,
+    /// At most [`TEXT_MAX`] bytes and [`CUT`].
+    pub message: String,
+    pub severity: Severity,
+    pub hostname: Arc<str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogSource {
+    Journald,
+    File,
+}
+
+/// Something that was done, and by whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    pub timestamp: Timestamp,
+    pub source: AuditOrigin,
+    pub event_type: String,
+    /// JSON.
+    pub subject: String,
+    /// JSON.
+    pub object: String,
+    /// May be empty, and is then not sent to the control plane.
+    pub action: String,
+    /// Absent where the event tells none; it is then not sent to the control plane.
+    pub result: Option<Outcome>,
+    pub hostname: Arc<str>,
+    /// As it was read, at most [`TEXT_MAX`] bytes and [`CUT`].
+    pub raw: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditOrigin {
+    Auditd,
+    K8sAudit,
+    /// This agent itself; the control plane has no word for it.
+    Process,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Success,
+    Failure,
+}

@@ -1,0 +1,89 @@
+//! What the configuration says of metrics, logs and audit, as the core and the shell need it.
+
+use std::sync::Arc;
+
+use meshward_core::{
+    agent::{Filter, LocalSettings, Pipe, PipeSettings, Purpose, Source, VoiceSettings},
+    wire::ingest::Severity,
+};
+
+use super::{collect::Collectors, deliver::Endpoints};
+use crate::{
+    client::ClientError,
+    config::{Backend, Config, Pipeline},
+};
+
+/// What the hands need of it.
+#[derive(Debug)]
+pub(crate) struct VoiceParts {
+    pub(crate) collectors: Collectors,
+    pub(crate) endpoints: Endpoints,
+}
+
+impl VoiceParts {
+    pub(crate) fn new(config: &Config, purpose: Purpose) -> Result<Self, ClientError> {
+        let settings = settings(config, purpose);
+        Ok(Self { collectors: Collectors::new(), endpoints: Endpoints::new(&settings)? })
+    }
+}
+
+/// What the core is told of it; only an agent that runs has a voice.
+pub(crate) fn settings(config: &Config, purpose: Purpose) -> VoiceSettings {
+    match purpose {
+        Purpose::Run => running(config),
+        Purpose::Register => VoiceSettings::default(),
+    }
+}
+
+fn running(config: &Config) -> VoiceSettings {
+    let (logs, audit) = (&config.logs, &config.audit);
+    VoiceSettings {
+        metrics: pipe(&config.metrics, sources(Pipe::Metrics, config)),
+        logs: pipe(&logs.pipeline, sources(Pipe::Logs, config)),
+        audit: pipe(&audit.pipeline, sources(Pipe::Audit, config)),
+        filter: Filter {
+            min_severity: logs.min_severity.as_deref().and_then(Severity::parse),
+            include_units: logs.include_units.clone(),
+            exclude_units: logs.exclude_units.clone(),
+        },
+        hostname: hostname(),
+        peers: config.tunnel.backend != Backend::None,
+    }
+}
+
+fn sources(pipe: Pipe, config: &Config) -> Vec<Source> {
+    let (logs, audit) = (&config.logs, &config.audit);
+    let all = match pipe {
+        Pipe::Metrics => vec![
+            (Source::System, true),
+            (Source::Stats, true),
+            (Source::Peers, config.tunnel.backend != Backend::None),
+        ],
+        Pipe::Logs => {
+            vec![(Source::Journald, logs.journald), (Source::Files, !logs.file_patterns.is_empty())]
+        }
+        Pipe::Audit => {
+            vec![(Source::Auditd, audit.auditd), (Source::K8sAudit, audit.k8s_audit_file.is_some())]
+        }
+    };
+    all.into_iter().filter_map(|(source, is_wanted)| is_wanted.then_some(source)).collect()
+}
+
+fn pipe(of: &Pipeline, sources: Vec<Source>) -> Option<PipeSettings> {
+    of.enabled.then(|| PipeSettings {
+        collect_interval: of.collect_interval,
+        report_interval: of.report_interval,
+        batch_size: of.batch_size,
+        local: of.local_endpoint.as_ref().map(|local| LocalSettings {
+            url: local.url.clone(),
+            secret_key: local.secret_key.clone(),
+            tls_insecure_skip_verify: local.tls_insecure_skip_verify,
+        }),
+        sources,
+    })
+}
+
+/// The name of this node, as the kernel has it.
+fn hostname() -> Arc<str> {
+    rustix::system::uname().nodename().to_string_lossy().into()
+}
