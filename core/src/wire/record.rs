@@ -10,6 +10,8 @@
 
 use alloc::{string::String, sync::Arc, vec::Vec};
 
+use serde::{Deserialize, Serialize};
+
 use super::{ingest::Severity, timestamp::Timestamp};
 
 /// The longest message of a log and the longest raw text of an audited event, in bytes; what is longer is cut.
@@ -19,18 +21,21 @@ pub const TEXT_MAX: usize = 16 << 10;
 pub const CUT: &str = "[truncated]";
 
 /// Numbers of one thing, taken at one time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MetricPoint {
     pub timestamp: Timestamp,
     pub group: PointGroup,
     /// Of the groups that are about a peer.
     pub peer_id: Option<String>,
     /// In the order of the table; no name twice.
+    #[serde(with = "bits")]
     pub data: Vec<(Reading, f64)>,
 }
 
 /// What a point is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PointGroup {
     System,
     Tunnel,
@@ -39,7 +44,8 @@ pub enum PointGroup {
 }
 
 /// What was read; its name is that of the sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reading {
     CpuUsagePercent,
     MemoryUsedBytes,
@@ -68,7 +74,8 @@ pub enum Reading {
 }
 
 /// One line of a log.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LogEntry {
     pub timestamp: Timestamp,
     pub source: LogSource,
@@ -80,14 +87,16 @@ pub struct LogEntry {
     pub hostname: Arc<str>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LogSource {
     Journald,
     File,
 }
 
 /// Something that was done, and by whom.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AuditEntry {
     pub timestamp: Timestamp,
     pub source: AuditOrigin,
@@ -105,7 +114,8 @@ pub struct AuditEntry {
     pub raw: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AuditOrigin {
     Auditd,
     K8sAudit,
@@ -113,8 +123,32 @@ pub enum AuditOrigin {
     Process,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Success,
     Failure,
+}
+
+/// Numbers as their bits, which is the one way back to the very same ones.
+mod bits {
+    use alloc::vec::Vec;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Reading;
+
+    pub(super) fn serialize<S: Serializer>(
+        data: &[(Reading, f64)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(data.iter().map(|(reading, value)| (reading, value.to_bits())))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(Reading, f64)>, D::Error> {
+        let pairs = Vec::<(Reading, u64)>::deserialize(deserializer)?;
+        Ok(pairs.into_iter().map(|(reading, bits)| (reading, f64::from_bits(bits))).collect())
+    }
 }

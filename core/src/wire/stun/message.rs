@@ -3,8 +3,9 @@
 use alloc::vec::Vec;
 
 use super::{
-    Attribute, CLASS_BITS, Class, Flaw, HEAD_LEN, MAGIC_COOKIE, MESSAGE_MAX, TransactionId, crc,
+    Attribute, CLASS_BITS, Class, Flaw, HEAD_LEN, MAGIC_COOKIE, MESSAGE_MAX, TransactionId,
 };
+use crate::wire::crc::crc32;
 
 const FINGERPRINT: u16 = 0x8028;
 const FINGERPRINT_XOR: u32 = 0x5354_554e;
@@ -106,5 +107,5 @@ fn set_length(bytes: &mut [u8], coming: usize) {
 
 /// Of a message up to its fingerprint, whose head counts the fingerprint already.
 fn fingerprint(before: &[u8]) -> u32 {
-    crc::crc32(before) ^ FINGERPRINT_XOR
+    crc32(before) ^ FINGERPRINT_XOR
 }

@@ -5,7 +5,6 @@
 //! Specification: RFC 8489, sections 5, 6.3, 7 and 14, with the vectors of RFC 5769; `gaps-agent.md` 2.11.
 
 mod attribute;
-mod crc;
 mod message;
 mod told;
 
