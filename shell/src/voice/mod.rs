@@ -5,6 +5,7 @@ mod deliver;
 mod parts;
 mod ship;
 mod source;
+mod spool;
 
 use meshward_core::agent::{self, Input};
 use tokio::sync::mpsc;

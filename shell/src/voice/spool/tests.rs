@@ -1,0 +1,196 @@
+//! Spools in real folders: killed at any byte, full, damaged, and drained.
+
+use std::{fs, path::Path};
+
+use meshward_core::wire::spool::{frame, read};
+
+use super::{Batch, Spool};
+
+const LARGE: u64 = 1 << 20;
+const ALL: usize = usize::MAX;
+
+fn frames(texts: &[String]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for text in texts {
+        assert!(frame(&mut bytes, text));
+    }
+    bytes
+}
+
+fn texts(numbers: std::ops::Range<usize>) -> Vec<String> {
+    numbers.map(|number| format!("record {number}")).collect()
+}
+
+fn append(spool: &mut Spool, texts: &[String]) -> u64 {
+    spool.append(&frames(texts), texts.len() as u64).unwrap().dropped
+}
+
+fn told(batch: &Batch) -> Vec<String> {
+    batch.payloads.iter().map(|payload| read(payload).unwrap()).collect()
+}
+
+/// Everything that waits, settled batch by batch.
+fn drain(spool: &mut Spool, most: usize) -> Vec<String> {
+    let mut all = Vec::new();
+    loop {
+        let batch = spool.read(most, ALL).unwrap();
+        let Some(place) = batch.place else { return all };
+        all.extend(told(&batch));
+        spool.settle(place, batch.payloads.len() as u64).unwrap();
+    }
+}
+
+fn files(folder: &Path) -> usize {
+    fs::read_dir(folder)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().path().extension() == Some("spool".as_ref()))
+        .count()
+}
+
+#[test]
+fn what_was_appended_comes_back_in_its_order_and_is_gone_once_it_is_settled() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    append(&mut spool, &texts(0..3));
+    append(&mut spool, &texts(3..7));
+    assert_eq!(spool.waiting(), 7);
+    assert_eq!(drain(&mut spool, 2), texts(0..7));
+    assert_eq!((spool.waiting(), spool.bytes(), files(folder.path())), (0, 0, 0));
+    append(&mut spool, &texts(7..8));
+    assert_eq!(drain(&mut spool, 2), texts(7..8));
+}
+
+#[test]
+fn what_is_not_settled_is_there_at_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    append(&mut spool, &texts(0..10));
+    let batch = spool.read(4, ALL).unwrap();
+    spool.settle(batch.place.unwrap(), 4).unwrap();
+    let unsettled = spool.read(4, ALL).unwrap();
+    assert_eq!(told(&unsettled), texts(4..8));
+    drop(spool);
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    assert_eq!(spool.waiting(), 6);
+    append(&mut spool, &texts(10..12));
+    assert_eq!(drain(&mut spool, 100), texts(4..12));
+}
+
+#[test]
+fn a_batch_that_is_given_back_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    append(&mut spool, &texts(0..2));
+    assert_eq!(told(&spool.read(1, ALL).unwrap()), texts(0..1));
+    spool.give_back();
+    assert_eq!(told(&spool.read(1, ALL).unwrap()), texts(0..1));
+    assert_eq!(told(&spool.read(9, 1).unwrap()), texts(0..1));
+}
+
+#[test]
+fn a_process_that_dies_within_a_write_loses_only_what_it_had_not_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    append(&mut spool, &texts(0..3));
+    let path = spool.path(0);
+    drop(spool);
+    let whole = fs::read(&path).unwrap();
+    let each = whole.len() / 3;
+    for length in 0..whole.len() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = path.file_name().unwrap();
+        fs::write(folder.path().join(name), &whole[..length]).unwrap();
+        let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+        append(&mut spool, &texts(9..10));
+        let mut expected = texts(0..length / each);
+        expected.extend(texts(9..10));
+        assert_eq!(drain(&mut spool, 100), expected, "{length}");
+    }
+}
+
+#[test]
+fn a_damaged_byte_costs_one_record_and_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    append(&mut spool, &texts(0..3));
+    let path = spool.path(0);
+    let whole = fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x20;
+        fs::write(&path, bytes).unwrap();
+        let batch = spool.read(100, ALL).unwrap();
+        assert_eq!(batch.payloads.len(), 2, "{at}");
+        assert_eq!(batch.damaged, whole.len() / 3, "{at}");
+        spool.give_back();
+    }
+}
+
+#[test]
+fn a_file_of_nothing_but_damage_is_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    append(&mut spool, &texts(0..1));
+    let path = spool.path(0);
+    drop(spool);
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    append(&mut spool, &texts(1..2));
+    fs::write(path, b"garbage").unwrap();
+    let batch = spool.read(9, ALL).unwrap();
+    assert_eq!((told(&batch), batch.damaged), (texts(1..2), 7));
+    fs::write(folder.path().join("00000000000000000000.spool"), b"garbage").unwrap();
+    assert_eq!(drain(&mut Spool::open(folder.path(), LARGE).unwrap(), 9), texts(1..2));
+}
+
+#[test]
+fn a_full_spool_gives_up_its_oldest_file_and_counts_its_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let max = 64 << 10;
+    let mut spool = Spool::open(folder.path(), max).unwrap();
+    let long: Vec<String> = (0..100).map(|number| format!("{number:01000}")).collect();
+    let mut dropped = 0;
+    for text in &long {
+        dropped += append(&mut spool, std::slice::from_ref(text));
+        assert!(spool.bytes() <= max);
+    }
+    assert!(dropped > 0);
+    let left = drain(&mut spool, 7);
+    assert_eq!(left.len() as u64 + dropped, 100);
+    assert_eq!(left, long[100 - left.len()..]);
+}
+
+#[test]
+fn the_file_of_a_batch_under_way_is_not_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = Spool::open(folder.path(), 64 << 10).unwrap();
+    let long: Vec<String> = (0..100).map(|number| format!("{number:01000}")).collect();
+    append(&mut spool, &long[..1]);
+    let batch = spool.read(1, ALL).unwrap();
+    let dropped: u64 = long[1..].chunks(1).map(|text| append(&mut spool, text)).sum();
+    spool.settle(batch.place.unwrap(), 1).unwrap();
+    assert_eq!(spool.waiting() + dropped + 1, 100);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_to_gives_the_records_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("spool");
+    let mut spool = Spool::open(&inner, LARGE).unwrap();
+    fs::remove_dir(&inner).unwrap();
+    assert!(spool.append(&frames(&texts(0..1)), 1).is_err());
+    assert_eq!(spool.waiting(), 0);
+    fs::create_dir(&inner).unwrap();
+    append(&mut spool, &texts(1..2));
+    assert_eq!(drain(&mut spool, 9), texts(1..2));
+}
+
+#[test]
+fn a_link_in_the_place_of_a_file_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let aim = folder.path().join("aim");
+    fs::write(&aim, frames(&texts(0..1))).unwrap();
+    let inner = folder.path().join("spool");
+    fs::create_dir(&inner).unwrap();
+    std::os::unix::fs::symlink(&aim, inner.join("00000000000000000000.spool")).unwrap();
+    assert!(Spool::open(&inner, LARGE).is_err());
+}
