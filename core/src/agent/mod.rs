@@ -50,8 +50,9 @@ pub use facts::{
     FoundProgram, FoundSidecar, Gathered, Heard, Held, HostKey, Input, IntegritySettings, Listen,
     LocalSettings, Lost, Measured, Memory, NatSettings, Order, OrderKind, Peer, Pipe, PipeSettings,
     Program, Purpose, Records, Run, RunId, Scan, Seen, SenseSettings, SessionFact, SessionOrder,
-    SessionSettings, Settings, Sight, Source, StagedFile, StateFile, Stored, Stream, TcpSettings,
-    TokenFile, TokenSource, TokenSources, Unprepared, Voice, VoiceSettings, Wanted,
+    SessionSettings, Settings, Sight, Source, SpoolOrder, Spooled, StagedFile, StateFile, Stored,
+    Stream, TcpSettings, TokenFile, TokenSource, TokenSources, Unprepared, Voice, VoiceSettings,
+    Wanted,
 };
 pub use notice::{Level, Notice};
 

@@ -197,6 +197,7 @@ impl Reader<'_> {
             collect_interval: self.duration(&key("collect_interval")),
             report_interval: self.duration(&key("report_interval")),
             batch_size: self.integer(&key("batch_size")),
+            spool_max_bytes: Some(self.integer(&key("spool_max_bytes"))).filter(|most| *most > 0),
             local_endpoint: endpoint,
         }
     }

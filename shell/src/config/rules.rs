@@ -16,6 +16,8 @@ use super::{
 /// "report interval rule" of metrics.
 const METRICS_REPORT_MIN: Duration = Duration::from_secs(10);
 /// The pipelines, each with its shortest collect interval in seconds.
+/// The least room on the disk that records are given.
+const SPOOL_MIN: u64 = 1 << 20;
 const PIPELINES: [(&str, u64); 3] = [("metrics", 5), ("logs", 5), ("audit", 1)];
 /// The longest path of a Unix socket on Linux, in bytes.
 const SOCKET_PATH_MAX: usize = 107;
@@ -28,6 +30,7 @@ pub(super) fn check(merged: &mut Merged) {
         if rules.reader.flag(&format!("{section}.enabled")) {
             rules.intervals(section, Duration::from_secs(collect_min));
             rules.batch(section);
+            rules.spool(section);
             rules.endpoint(section);
         }
     }
@@ -102,6 +105,13 @@ impl Rules<'_> {
     fn batch(&mut self, section: &str) {
         let key = format!("{section}.batch_size");
         self.want(self.reader.integer::<u64>(&key) > 0, &key, "must be at least 1");
+    }
+
+    fn spool(&mut self, section: &str) {
+        let key = format!("{section}.spool_max_bytes");
+        let most = self.reader.integer::<u64>(&key);
+        let rule = format!("must be 0, which turns it off, or at least {SPOOL_MIN} bytes");
+        self.want(most == 0 || most >= SPOOL_MIN, &key, rule);
     }
 
     fn endpoint(&mut self, section: &str) {

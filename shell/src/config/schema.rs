@@ -49,6 +49,9 @@ const CONCURRENCY_MAX: u64 = 1024;
 /// The largest output that a control plane takes.
 const OUTPUT_MAX: u64 = 1 << 30;
 const BATCH_MAX: u64 = 100_000;
+
+/// The largest spool, in bytes.
+const SPOOL_MAX: u64 = 1 << 40;
 const MTU_MAX: u64 = 65_535;
 
 const fn row(path: &'static str, kind: Kind, default: Default) -> Key {
@@ -96,6 +99,11 @@ const fn above_zero(path: &'static str, default: &'static str) -> Key {
 /// A row whose rule holds only while its section is enabled.
 const fn judged_later(path: &'static str, default: &'static str) -> Key {
     at_least(path, 0, default)
+}
+
+/// How much of a disk records may take; 0 keeps them in memory alone.
+const fn spool(path: &'static str) -> Key {
+    row(path, Kind::Integer { min: 0, max: SPOOL_MAX }, Default::Integer(0))
 }
 
 const fn batch(path: &'static str, default: u64) -> Key {
@@ -172,6 +180,7 @@ pub(super) const KEYS: &[Key] = &[
     judged_later("metrics.collect_interval", "15s"),
     judged_later("metrics.report_interval", "60s"),
     batch("metrics.batch_size", 100),
+    spool("metrics.spool_max_bytes"),
     maybe("metrics.local_endpoint.url", forms::any),
     maybe("metrics.local_endpoint.secret_key", forms::any),
     flag("metrics.local_endpoint.tls_insecure_skip_verify", false),
@@ -179,6 +188,7 @@ pub(super) const KEYS: &[Key] = &[
     judged_later("logs.collect_interval", "10s"),
     judged_later("logs.report_interval", "30s"),
     batch("logs.batch_size", 200),
+    spool("logs.spool_max_bytes"),
     flag("logs.journald", true),
     list("logs.file_patterns", forms::path, &[]),
     maybe("logs.filter.min_severity", forms::severity),
@@ -191,6 +201,7 @@ pub(super) const KEYS: &[Key] = &[
     judged_later("audit.collect_interval", "5s"),
     judged_later("audit.report_interval", "15s"),
     batch("audit.batch_size", 500),
+    spool("audit.spool_max_bytes"),
     flag("audit.auditd", true),
     maybe("audit.k8s_audit_file", forms::path),
     maybe("audit.local_endpoint.url", forms::any),
@@ -211,15 +222,7 @@ pub(super) fn find(path: &str) -> Option<&'static Key> {
 }
 
 /// What is checked and otherwise without effect so far: sections, keys, or the starts of keys.
-const IDLE: &[&str] = &[
-    "audit.",
-    "logs.",
-    "metrics.",
-    "policy.",
-    "tunnel.backend",
-    "tunnel.interface_name",
-    "tunnel.mtu",
-];
+const IDLE: &[&str] = &["policy.", "tunnel.backend", "tunnel.interface_name", "tunnel.mtu"];
 
 /// Whether a setting has no effect in this version.
 pub(super) fn is_idle(path: &str) -> bool {

@@ -143,6 +143,8 @@ pub struct Pipeline {
     pub collect_interval: Duration,
     pub report_interval: Duration,
     pub batch_size: usize,
+    /// How many bytes of the disk its records may take; `None` keeps them in memory alone.
+    pub spool_max_bytes: Option<u64>,
     /// There when the pipeline is enabled and a URL is set.
     pub local_endpoint: Option<LocalEndpoint>,
 }

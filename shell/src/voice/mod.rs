@@ -7,7 +7,9 @@ mod ship;
 mod source;
 mod spool;
 
-use meshward_core::agent::{self, Input};
+use std::collections::BTreeMap;
+
+use meshward_core::agent::{self, Acted, Input, Pipe, SpoolOrder, Spooled};
 use tokio::sync::mpsc;
 
 use crate::client::Client;
@@ -15,6 +17,7 @@ use collect::Collection;
 use deliver::Endpoints;
 pub(crate) use parts::{VoiceParts, settings};
 use ship::Ship;
+use spool::{SpoolPlace, Worker};
 
 /// What collects and brings away.
 #[derive(Debug)]
@@ -22,6 +25,8 @@ pub(crate) struct Voice {
     collection: Collection,
     ship: Ship,
     endpoints: Endpoints,
+    spools: BTreeMap<Pipe, Worker>,
+    facts: mpsc::Sender<Input>,
 }
 
 impl Voice {
@@ -29,7 +34,9 @@ impl Voice {
         Self {
             collection: Collection::new(facts.clone(), parts.collectors),
             ship: Ship::new(facts.clone(), client),
-            endpoints: parts.endpoints.telling(facts),
+            spools: spools(parts.spools, &facts),
+            endpoints: parts.endpoints.telling(facts.clone()),
+            facts,
         }
     }
 
@@ -43,6 +50,31 @@ impl Voice {
             agent::Voice::Deliver { call, pipe, body, token, timeout } => {
                 self.endpoints.begin(call, pipe, (body, token, timeout));
             }
+            agent::Voice::Spool { pipe, order } => self.spool(pipe, order),
         }
     }
+
+    fn spool(&self, pipe: Pipe, order: SpoolOrder) {
+        let refused = match self.spools.get(&pipe) {
+            Some(worker) => worker.order(order),
+            None => Some(Spooled::Failed(NO_SPOOL.to_owned())),
+        };
+        let Some(spooled) = refused.map(Box::new) else { return };
+        let facts = self.facts.clone();
+        tokio::spawn(async move {
+            let _ = facts.send(Input::Acted(Acted::Spooled { pipe, spooled })).await;
+        });
+    }
+}
+
+const NO_SPOOL: &str = "the thread that keeps records on the disk could not be started";
+
+fn spools(places: Vec<SpoolPlace>, facts: &mpsc::Sender<Input>) -> BTreeMap<Pipe, Worker> {
+    let mut spools = BTreeMap::new();
+    for place in places {
+        let pipe = place.pipe;
+        // Without its thread the first order is answered with why.
+        spools.extend(Worker::start(place, facts.clone()).ok().map(|worker| (pipe, worker)));
+    }
+    spools
 }

@@ -7,7 +7,7 @@ use meshward_core::{
     wire::ingest::Severity,
 };
 
-use super::{collect::Collectors, deliver::Endpoints};
+use super::{collect::Collectors, deliver::Endpoints, spool::SpoolPlace};
 use crate::{
     client::ClientError,
     config::{Backend, Config, Pipeline},
@@ -18,13 +18,37 @@ use crate::{
 pub(crate) struct VoiceParts {
     pub(crate) collectors: Collectors,
     pub(crate) endpoints: Endpoints,
+    pub(crate) spools: Vec<SpoolPlace>,
 }
 
 impl VoiceParts {
     pub(crate) fn new(config: &Config, purpose: Purpose) -> Result<Self, ClientError> {
         let settings = settings(config, purpose);
-        Ok(Self { collectors: Collectors::new(), endpoints: Endpoints::new(&settings)? })
+        Ok(Self {
+            collectors: Collectors::new(),
+            endpoints: Endpoints::new(&settings)?,
+            spools: spools(config, purpose),
+        })
     }
+}
+
+/// The folder below the data directory in which records wait.
+const SPOOL: &str = "spool";
+
+/// Where records wait, of the pipelines that keep them on the disk.
+fn spools(config: &Config, purpose: Purpose) -> Vec<SpoolPlace> {
+    let pipes = [
+        (Pipe::Metrics, &config.metrics),
+        (Pipe::Logs, &config.logs.pipeline),
+        (Pipe::Audit, &config.audit.pipeline),
+    ];
+    let is_kept = |of: &Pipeline| of.enabled && purpose == Purpose::Run;
+    let place = |(pipe, of): (Pipe, &Pipeline)| {
+        let max_bytes = of.spool_max_bytes.filter(|_| is_kept(of))?;
+        let folder = config.node.data_dir.join(SPOOL).join(pipe.name());
+        Some(SpoolPlace { pipe, folder, max_bytes })
+    };
+    pipes.into_iter().filter_map(place).collect()
 }
 
 /// What the core is told of it; only an agent that runs has a voice.
@@ -74,6 +98,7 @@ fn pipe(of: &Pipeline, sources: Vec<Source>) -> Option<PipeSettings> {
         collect_interval: of.collect_interval,
         report_interval: of.report_interval,
         batch_size: of.batch_size,
+        spool: of.spool_max_bytes.is_some(),
         local: of.local_endpoint.as_ref().map(|local| LocalSettings {
             url: local.url.clone(),
             secret_key: local.secret_key.clone(),

@@ -10,7 +10,7 @@ use super::{
     runs::{Ending, Run, RunId},
     senses::{Discovery, Heard, Listen, Measured, Seen},
     sessions::{SessionFact, SessionOrder},
-    voice::{Collected, Voice},
+    voice::{Collected, Pipe, Spooled, Voice},
 };
 use crate::{
     backoff::Jitter,
@@ -75,4 +75,6 @@ pub enum Acted {
     Measured(Box<Measured>),
     /// Records were collected.
     Collected(Box<Collected>),
+    /// The disk tells of the records of a pipeline.
+    Spooled { pipe: Pipe, spooled: Box<Spooled> },
 }

@@ -37,8 +37,8 @@ pub use settings::{
 };
 pub use streams::Stream;
 pub use voice::{
-    Collect, Collected, Feed, Filter, LocalSettings, Pipe, PipeSettings, Records, Source, Voice,
-    VoiceSettings,
+    Collect, Collected, Feed, Filter, LocalSettings, Pipe, PipeSettings, Records, Source,
+    SpoolOrder, Spooled, Voice, VoiceSettings,
 };
 
 use super::notice::Notice;

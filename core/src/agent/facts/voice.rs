@@ -11,6 +11,7 @@ use crate::{
         http::Request,
         positions::{Position, Positions},
         record::{AuditEntry, LogEntry, MetricPoint},
+        spool::Place,
     },
 };
 
@@ -61,7 +62,43 @@ pub enum Voice {
     Ship { call: CallId, request: Request, timeout: Duration, answer_max: usize },
     /// Bring a batch to the local endpoint of the pipeline; answered likewise.
     Deliver { call: CallId, pipe: Pipe, body: Bytes, token: Secret<String>, timeout: Duration },
+    /// Keep records on the disk, or bring them back; answered by [`Spooled`]. One at a time of each pipeline.
+    Spool { pipe: Pipe, order: SpoolOrder },
 }
+
+/// What is to be done with the records on the disk.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SpoolOrder {
+    /// Put these behind those that are there; where room must be made the oldest are given up.
+    Append(Records),
+    /// Bring back the oldest, at most so many. They stay until they are settled.
+    Read { most: usize },
+    /// What was read last, up to here, is done with.
+    Settle(Place),
+    /// What was read is to be read again.
+    GiveBack,
+}
+
+impl Eq for SpoolOrder {}
+
+/// What the disk tells of its records; how many wait is told with each.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Spooled {
+    /// What an earlier process left is counted.
+    Opened { waiting: u64 },
+    /// There is no spool; the text tells the path, the cause and the mend.
+    Failed(String),
+    /// All are durable, but for those that are given up: the oldest for want of room, or one that is too long.
+    Appended { waiting: u64, given_up: u64 },
+    /// None of these is on the disk; the text tells why.
+    Refused { records: Records, reason: String },
+    /// The oldest, which may be none; `damaged` counts bytes that are no record.
+    Read { records: Records, place: Option<Place>, damaged: u64 },
+    /// Done with, or given back.
+    Settled { waiting: u64 },
+}
+
+impl Eq for Spooled {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collect {
@@ -156,6 +193,8 @@ pub struct PipeSettings {
     pub collect_interval: Duration,
     pub report_interval: Duration,
     pub batch_size: usize,
+    /// Whether records wait on the disk.
+    pub spool: bool,
     /// Where a copy goes, and the secret of the control plane that opens it.
     pub local: Option<LocalSettings>,
     /// The sources that are asked.

@@ -145,7 +145,7 @@ impl Turn<'_> {
                 self.nat(nat::Input::Discovered { round, outcome, jitter });
             }
             Acted::Measured(measured) => self.measured(measured),
-            Acted::Collected(_) => {}
+            Acted::Collected(_) | Acted::Spooled { .. } => {}
         }
     }
 

@@ -12,6 +12,7 @@
 //! Specification: "Buffers" of the node agent; `reliability.md` section 1 (one bad record never stops the rest).
 
 mod segment;
+mod worker;
 
 use std::{
     collections::VecDeque,
@@ -23,6 +24,7 @@ use std::{
 
 use meshward_core::wire::spool::{Found, Frames, Place, segment_name, segment_number};
 use segment::{Segment, create, read_file};
+pub(crate) use worker::{Place as SpoolPlace, Worker};
 
 /// The file that holds how far the records are done with.
 const PLACE: &str = "place";
@@ -42,8 +44,8 @@ pub(crate) struct Spool {
     segments: VecDeque<Segment>,
     /// Up to where records are done with.
     place: Place,
-    /// The file from which a batch was read that is not settled; it is not given up.
-    held: Option<u64>,
+    /// The file from which a batch was read that is not settled, and how many records it has. It is not given up.
+    held: Option<(u64, u64)>,
     writer: Option<File>,
     /// The number of the next file.
     next: u64,
@@ -69,10 +71,7 @@ pub(crate) struct Batch {
 impl Spool {
     /// Opens the folder, which is created if missing, and counts what waits in it.
     pub(crate) fn open(folder: &Path, max_bytes: u64) -> io::Result<Self> {
-        match DirBuilder::new().mode(0o700).create(folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let place = read_file(&folder.join(PLACE), 1 << 10).ok();
         let place = place.and_then(|bytes| Place::decode(&bytes)).unwrap_or_default();
         let mut numbers = Vec::new();
@@ -142,7 +141,10 @@ impl Spool {
     fn make_room(&mut self, more: u64) -> io::Result<u64> {
         let mut dropped = 0;
         while self.bytes() + more > self.max_bytes {
-            let oldest = self.segments.iter().position(|segment| self.held != Some(segment.number));
+            let oldest = self
+                .segments
+                .iter()
+                .position(|segment| self.held.is_none_or(|(number, _)| number != segment.number));
             let Some(segment) = oldest.and_then(|at| self.segments.remove(at)) else { break };
             if self.segments.is_empty() {
                 self.writer = None;
@@ -176,7 +178,7 @@ impl Spool {
             let bytes = read_file(&path, self.max_bytes)?;
             let end = fill(&mut batch, &bytes, begin, (most, most_bytes));
             if let Some(offset) = end {
-                self.held = Some(number);
+                self.held = Some((number, batch.payloads.len() as u64));
                 batch.place = Some(Place { segment: number, offset: offset as u64 });
                 break;
             }
@@ -186,9 +188,9 @@ impl Spool {
         Ok(batch)
     }
 
-    /// So many records up to this place are done with; a place of a file that is gone changes nothing.
-    pub(crate) fn settle(&mut self, place: Place, records: u64) -> io::Result<()> {
-        self.held = None;
+    /// What was read last is done with, up to this place.
+    pub(crate) fn settle(&mut self, place: Place) -> io::Result<()> {
+        let (_, records) = self.held.take().unwrap_or_default();
         let Some(front) = self.segments.front_mut().filter(|front| front.number == place.segment)
         else {
             return Ok(());

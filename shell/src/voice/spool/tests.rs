@@ -36,7 +36,7 @@ fn drain(spool: &mut Spool, most: usize) -> Vec<String> {
         let batch = spool.read(most, ALL).unwrap();
         let Some(place) = batch.place else { return all };
         all.extend(told(&batch));
-        spool.settle(place, batch.payloads.len() as u64).unwrap();
+        spool.settle(place).unwrap();
     }
 }
 
@@ -66,7 +66,7 @@ fn what_is_not_settled_is_there_at_the_next_start() {
     let mut spool = Spool::open(folder.path(), LARGE).unwrap();
     append(&mut spool, &texts(0..10));
     let batch = spool.read(4, ALL).unwrap();
-    spool.settle(batch.place.unwrap(), 4).unwrap();
+    spool.settle(batch.place.unwrap()).unwrap();
     let unsettled = spool.read(4, ALL).unwrap();
     assert_eq!(told(&unsettled), texts(4..8));
     drop(spool);
@@ -167,7 +167,7 @@ fn the_file_of_a_batch_under_way_is_not_given_up() {
     append(&mut spool, &long[..1]);
     let batch = spool.read(1, ALL).unwrap();
     let dropped: u64 = long[1..].chunks(1).map(|text| append(&mut spool, text)).sum();
-    spool.settle(batch.place.unwrap(), 1).unwrap();
+    spool.settle(batch.place.unwrap()).unwrap();
     assert_eq!(spool.waiting() + dropped + 1, 100);
 }
 
