@@ -52,6 +52,7 @@ mod tcp;
 mod terminal;
 #[cfg(feature = "tool-tests")]
 mod tools;
+mod voice;
 mod watch;
 mod way;
 mod work;

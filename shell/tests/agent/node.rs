@@ -37,8 +37,14 @@ impl Node {
         let node = Self { home: tempfile::tempdir().unwrap() };
         // The servers of the defaults are out in the world, where no test asks anything.
         let nat = if extra.contains("[nat]") { "" } else { "[nat]\nenabled = false\n" };
+        // What a node tells of itself is turned on by the tests of that.
+        let quiet: String = ["metrics", "logs", "audit"]
+            .into_iter()
+            .filter(|pipe| !extra.contains(&format!("[{pipe}]")))
+            .map(|pipe| format!("[{pipe}]\nenabled = false\n"))
+            .collect();
         let text = format!(
-            "{nat}[node]\ndata_dir = {:?}\nrun_dir = {:?}\n[control_plane]\nurl = {url:?}\n[registration]\n\
+            "{nat}{quiet}[node]\ndata_dir = {:?}\nrun_dir = {:?}\n[control_plane]\nurl = {url:?}\n[registration]\n\
              project_id = {:?}\nresource_handle = \"node-1\"\ntoken_file = {:?}\n\
              [heartbeat]\ninterval = \"1s\"\n[reconcile]\ninterval = \"1s\"\n{extra}",
             node.path("data"),
