@@ -10,6 +10,7 @@ pub mod capabilities;
 pub mod change;
 pub mod checksums;
 pub mod control;
+pub mod delivery;
 pub mod endpoint;
 pub mod event;
 pub mod execution;

@@ -67,7 +67,7 @@ impl Reason {
             Self::LostAtSource => "by their source, which was faster than they were read",
             Self::Malformed => "as the control plane called their batch malformed",
             Self::NotProvisioned => "as the control plane is not set up to take them",
-            Self::Stopped => "at a stop",
+            Self::Stopped => "at a stop (those of files and of the journal are read again after a start)",
             Self::TooLarge => "as too large for the control plane",
             Self::Unconvertible => "as they lack what the control plane demands",
         }
@@ -104,6 +104,10 @@ pub(super) struct Account {
 impl Account {
     pub(super) const fn drop(&mut self, reason: Reason, records: usize) {
         self.dropped[reason as usize] += records as u64;
+    }
+
+    pub(super) const fn lose(&mut self, records: u64) {
+        self.dropped[Reason::LostAtSource as usize] += records;
     }
 
     pub(super) const fn ended(&mut self, outcome: Outcome) {
