@@ -1,6 +1,6 @@
 //! Which part of its life an agent is in, and which questions it has open.
 
-use super::Agent;
+use super::{Agent, Pipe};
 use crate::{
     ids::{CallId, ExecutionId, SessionId},
     time::Mono,
@@ -40,6 +40,12 @@ pub(super) enum Question {
         phase: session::Phase,
     },
     Violations,
+    /// Whether a batch is taken.
+    Ship(Pipe),
+    /// Whether the local endpoint takes a batch.
+    Deliver(Pipe),
+    /// The token of the local endpoint.
+    Token(Pipe),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,6 +78,7 @@ impl Agent {
             self.sessions.wakeup(),
             self.senses.wakeup(),
             self.sync.wakeup(),
+            self.voice.wakeup(),
         ];
         machines.into_iter().chain([drained]).flatten().min()
     }

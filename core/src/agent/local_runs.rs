@@ -122,6 +122,11 @@ impl LocalRuns {
         self.running.len()
     }
 
+    /// Whose run this is, and of which action.
+    pub fn order(&self, asker: CallId) -> Option<(u32, &str)> {
+        self.running.get(&asker).map(|run| (run.user, run.action.as_str()))
+    }
+
     fn ordered(
         mut self,
         settings: &ActionSettings,

@@ -5,6 +5,7 @@
 
 pub mod archive;
 pub mod builtins;
+pub mod deeds;
 pub mod device;
 pub mod events;
 pub mod execution;
@@ -34,6 +35,7 @@ pub mod standing;
 pub mod sync;
 pub mod verdict;
 pub mod view;
+pub mod voice;
 pub mod watch;
 
 mod life;
@@ -109,6 +111,7 @@ pub struct Agent {
     senses: Senses,
     network: Network,
     view: View,
+    voice: voice::Voice,
     last_pull: pull::last::Last,
     archive: Archive,
     reports: Reports,

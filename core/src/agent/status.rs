@@ -1,6 +1,6 @@
 //! What `meshward status` tells.
 
-use super::{Agent, network::file};
+use super::{Agent, Pipe, network::file};
 use crate::{
     time::{Mono, Now},
     wire::local::{Queues, Status},
@@ -25,10 +25,13 @@ impl Agent {
             last_heartbeat_age_seconds: age(self.heartbeat.accepted),
             last_pull_age_seconds: age(self.pull.succeeded).or_else(kept),
             queues: Queues {
+                audit: self.voice.held(Pipe::Audit) as u64,
                 events_of_unknown_key: self.senses.signing.unknown(),
                 executions_active: executions_active as u64,
                 executions_waiting: executions_waiting as u64,
                 local_runs: self.local_runs.running() as u64,
+                logs: self.voice.held(Pipe::Logs) as u64,
+                metrics: self.voice.held(Pipe::Metrics) as u64,
                 reports_unsynced: self.reports.unsynced().len() as u64,
                 reports_writing: self.reports.writing() as u64,
                 sessions_open: sessions_open as u64,

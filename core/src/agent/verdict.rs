@@ -4,6 +4,7 @@
 //! rotation"; `decisions.md` section 8 (Success, Registration answers outside the table).
 
 pub mod endpoint;
+pub mod ingest;
 pub mod manifest;
 pub mod secret;
 pub mod session;

@@ -214,16 +214,36 @@ pub struct Status {
     pub queues: Queues,
 }
 
+/// `GET /v1/log-status` and `GET /v1/audit/status`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForwarderStatus {
+    pub enabled: bool,
+    /// How many records wait now.
+    pub buffer_size: u64,
+    pub source_count: u64,
+    /// How many requests to the control plane did not end well.
+    pub error_count: u64,
+    /// When the control plane took a batch last, in whole seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_report_at: Option<Timestamp>,
+}
+
 /// How much waits where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Queues {
+    /// Audited events that wait to be sent.
+    pub audit: u64,
     /// Events in a row that name a signing key which this node does not hold; 0 for fewer than three.
     pub events_of_unknown_key: u64,
     pub executions_active: u64,
     pub executions_waiting: u64,
     /// What programs of this node have ordered.
     pub local_runs: u64,
+    /// Lines of logs that wait to be sent.
+    pub logs: u64,
+    /// Points of measurement that wait to be sent.
+    pub metrics: u64,
     /// What the control plane has not been told yet.
     pub reports_unsynced: u64,
     /// What is on its way to the disk.

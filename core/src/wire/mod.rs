@@ -11,6 +11,7 @@ pub mod change;
 pub mod checksums;
 pub mod control;
 mod crc;
+pub mod delivery;
 pub mod endpoint;
 pub mod event;
 pub mod execution;

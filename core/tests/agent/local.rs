@@ -70,6 +70,8 @@ fn read(method: Method, path: &str) -> Response {
         reports: &Reports::default(),
         readiness: Readiness::Ready,
         status: Status::default(),
+        logs: ForwarderStatus::default(),
+        audit: ForwarderStatus::default(),
     };
     match route(method, path) {
         Ok(Ask::Read(read)) => look_up(&shelf, read),
@@ -146,6 +148,8 @@ fn nothing_pulled_is_no_peer_and_an_empty_policy() {
         builtins: &[],
         readiness: Readiness::RegistrationPending,
         status: Status::default(),
+        logs: ForwarderStatus::default(),
+        audit: ForwarderStatus::default(),
     };
     let bodies = [
         (Read::Peers, "[]\n"),
@@ -159,11 +163,11 @@ fn nothing_pulled_is_no_peer_and_an_empty_policy() {
 }
 
 #[test]
-fn what_this_node_does_not_do_is_told_by_name() {
-    let told = |path: &str| socket(Method::Get, path);
-    let error = |text: &str| (503, format!("{{\"error\":\"{text}\"}}\n"));
-    assert_eq!(told("/v1/log-status"), error("log status not available"));
-    assert_eq!(told("/v1/audit/status"), error("audit status not available"));
+fn a_pipeline_that_is_off_tells_so() {
+    let off = r#"{"enabled":false,"buffer_size":0,"source_count":0,"error_count":0}"#;
+    let told = (200, format!("{off}\n"));
+    assert_eq!(socket(Method::Get, "/v1/log-status"), told);
+    assert_eq!(socket(Method::Get, "/v1/audit/status"), told);
 }
 
 #[test]

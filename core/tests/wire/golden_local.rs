@@ -221,10 +221,13 @@ fn local_status() {
         last_heartbeat_age_seconds: Some(12),
         last_pull_age_seconds: Some(0),
         queues: Queues {
+            audit: 11,
             events_of_unknown_key: 10,
             executions_active: 1,
             executions_waiting: 2,
             local_runs: 5,
+            logs: 12,
+            metrics: 13,
             reports_unsynced: 3,
             reports_writing: 4,
             sessions_open: 6,

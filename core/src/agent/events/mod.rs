@@ -64,6 +64,8 @@ pub struct Events {
     asked: Option<Mono>,
     /// When the pull is due that the stream has brought.
     owed: Option<Mono>,
+    /// How many streams of this process were opened.
+    opened: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +117,11 @@ impl Events {
 
     pub const fn mode(&self) -> Mode {
         self.delivery.mode()
+    }
+
+    /// How many streams of this process were opened behind the first.
+    pub const fn reconnects(&self) -> u64 {
+        self.opened.saturating_sub(1)
     }
 
     /// Why events do not come, where a node is of less use without them.

@@ -54,7 +54,7 @@ impl<'s> Turn<'s> {
         match input {
             Input::Armed => {
                 self.close();
-                self.events = Events::default();
+                self.events = Events { opened: self.events.opened, ..Events::default() };
                 self.open();
             }
             Input::Quieted => {
@@ -210,6 +210,7 @@ impl<'s> Turn<'s> {
         let (now, idle_timeout) = (self.now.mono, self.settings.idle_timeout);
         let flow = Flow::opened(now, idle_timeout, jitter);
         self.events.phase = Phase::Streaming { stream: self.stream(), flow };
+        self.events.opened += 1;
         self.events.gaps.settle();
         let is_news = self.events.delivery.opened();
         self.tell(match is_news {

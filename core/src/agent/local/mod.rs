@@ -24,7 +24,7 @@ use super::{
 use crate::wire::{
     http::Response,
     json::{self, Raw},
-    local::{DELIVERY_MODE, LocalError, Metadatum, StateSummary, Status},
+    local::{DELIVERY_MODE, ForwarderStatus, LocalError, Metadatum, StateSummary, Status},
 };
 pub use actions::{ran, read_order};
 pub use health::health;
@@ -46,6 +46,8 @@ pub struct Shelf<'a> {
     pub reports: &'a Reports,
     pub readiness: Readiness,
     pub status: Status,
+    pub logs: ForwarderStatus,
+    pub audit: ForwarderStatus,
 }
 
 /// Answers a request that asks nothing.
@@ -65,9 +67,9 @@ pub fn unavailable(error: &str) -> Response {
 pub fn look_up(shelf: &Shelf<'_>, read: Read) -> Response {
     match read {
         Read::Actions => found(&actions::described(shelf.builtins, shelf.hooks)),
-        Read::AuditStatus => unavailable("audit status not available"),
+        Read::AuditStatus => found(&shelf.audit),
         Read::Hooks => found(&shelf.hooks.list()),
-        Read::LogStatus => unavailable("log status not available"),
+        Read::LogStatus => found(&shelf.logs),
         Read::Peers => found(&shelf.network.peers),
         Read::Policies => policy(shelf.network.policy.as_ref()),
         Read::Secrets => secret::hidden(found(&shelf.secrets.summary())),

@@ -11,7 +11,6 @@ use crate::{
         grammar::{NodeSecretKey, SecretKey},
         http::{Response, percent_decode},
         local::SecretEntry,
-        secret,
     },
 };
 
@@ -38,7 +37,7 @@ pub fn revealed(
     key: &SecretKey,
     sealed: &Sealed,
 ) -> Result<Response, Withheld> {
-    let value = secret::open(node, &sealed.envelope).map_err(|_| Withheld::Unopened)?;
+    let value = sealed.open(node)?;
     let text = core::str::from_utf8(value.expose()).map_err(|_| Withheld::Unopened)?;
     let entry = SecretEntry { key: key.as_str(), value: text, version: sealed.version };
     Ok(Response::hidden_json(200, entry.encode()))

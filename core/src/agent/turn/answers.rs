@@ -5,13 +5,15 @@ use alloc::{boxed::Box, format, string::String};
 use super::Turn;
 use crate::{
     agent::{
-        Notice, device, execution,
+        Notice,
+        deeds::Deed,
+        device, execution,
         facts::{Acted, Answer, Effect, OrderKind, Stored},
         heartbeat, hooks, integrity,
         life::Question,
         manifest, nat, pull, register, rotation,
         scrub::Scrub,
-        sessions, sync, verdict,
+        sessions, sync, verdict, voice,
     },
     backoff::Jitter,
     ids::CallId,
@@ -22,9 +24,15 @@ impl Turn<'_> {
     pub(super) fn stored(&mut self, stored: Stored) {
         match stored {
             Stored::KeyMade(key) => self.registration(register::Input::KeyMade(key)),
-            Stored::Persisted => self.registration(register::Input::Persisted),
+            Stored::Persisted => {
+                self.registration(register::Input::Persisted);
+                self.did(Deed::Registered);
+            }
             Stored::Staged(key) => self.rotation(rotation::Input::Staged(key)),
-            Stored::Committed => self.rotation(rotation::Input::Committed),
+            Stored::Committed => {
+                self.rotation(rotation::Input::Committed);
+                self.did(Deed::KeyRotated);
+            }
             Stored::Retired { folder } => self.aside(register::Aside::Retired { folder }),
             Stored::Restored(staged) => {
                 self.agent.staged = staged;
@@ -123,6 +131,9 @@ impl Turn<'_> {
                 let reported = verdict::session::read(&answer);
                 self.sessions(sessions::Input::Answered { session, phase, reported });
             }
+            Some(Question::Ship(pipe)) => self.shipped(pipe, &answer),
+            Some(Question::Deliver(pipe)) => self.delivered(pipe, &answer),
+            Some(Question::Token(pipe)) => self.token_answered(pipe, answer),
             None => {}
         }
     }
@@ -138,6 +149,7 @@ impl Turn<'_> {
             }
             Acted::Stirred => self.hooks(hooks::Input::Stirred),
             Acted::Session(session, fact) => {
+                self.did_session(&session, &fact);
                 self.sessions(sessions::Input::Told { session, fact });
             }
             Acted::Heard { stream, heard, jitter } => self.heard(stream, heard, jitter),
@@ -145,7 +157,8 @@ impl Turn<'_> {
                 self.nat(nat::Input::Discovered { round, outcome, jitter });
             }
             Acted::Measured(measured) => self.measured(measured),
-            Acted::Collected(_) | Acted::Spooled { .. } => {}
+            Acted::Collected(collected) => self.collected(collected),
+            Acted::Spooled { pipe, spooled } => self.voice(voice::Input::Spooled(pipe, spooled)),
         }
     }
 

@@ -5,6 +5,7 @@ use core::mem;
 use super::Turn;
 use crate::{
     agent::{
+        deeds::Deed,
         facts::{Act, Caller, Effect, Purpose},
         hooks, local,
     },
@@ -21,7 +22,10 @@ impl Turn<'_> {
 
     pub(super) fn reload_asked(&mut self, call: CallId, caller: &Caller) {
         match local::gate::may_order(caller) {
-            true => self.hooks(hooks::Input::Reload(call)),
+            true => {
+                self.did(Deed::Reloaded { user: caller.peer.as_ref().map(|peer| peer.uid) });
+                self.hooks(hooks::Input::Reload(call));
+            }
             false => self.reply(call, local::refusal(403, local::gate::MAY_NOT_ORDER)),
         }
     }

@@ -2,8 +2,8 @@
 
 use super::Turn;
 use crate::agent::{
-    DRAIN_MAX, Effect, Exit, execution, heartbeat, hooks, integrity, life::Life, local_runs,
-    network::file, pull, secrets, sessions, sync, watch,
+    DRAIN_MAX, Effect, Exit, deeds::Deed, execution, heartbeat, hooks, integrity, life::Life,
+    local_runs, network::file, pull, secrets, sessions, sync, voice, watch,
 };
 
 impl Turn<'_> {
@@ -19,7 +19,8 @@ impl Turn<'_> {
                     || !self.agent.archive.is_idle()
                     || self.agent.senses.signing.is_changing()
                     || !self.agent.senses.integrity.is_idle()
-                    || !self.agent.last_pull.file.is_idle();
+                    || !self.agent.last_pull.file.is_idle()
+                    || !self.agent.voice.is_idle();
                 !undecided || until <= self.now.mono
             }
             Life::Working | Life::Over => false,
@@ -38,6 +39,8 @@ impl Turn<'_> {
             self.local_runs(local_runs::Input::Draining);
             self.sessions(sessions::Input::Draining);
             self.sync(sync::Input::Quieted);
+            self.did(Deed::Stopping);
+            self.voice(voice::Input::Draining);
             self.watch(watch::Input::Closed);
         }
     }
@@ -48,6 +51,7 @@ impl Turn<'_> {
         self.hooks(hooks::Input::Quieted);
         self.local_runs(local_runs::Input::Quieted);
         self.integrity(integrity::Input::Closed);
+        self.voice(voice::Input::Closed);
         self.agent.life = Life::Over;
         self.effects.push(Effect::Exit(exit));
     }

@@ -14,6 +14,7 @@ use crate::{
         pull::diff::Seen,
         reports, signing,
         view::View,
+        voice,
     },
     duration,
     wire::kept,
@@ -26,6 +27,7 @@ enum Owner {
     Network,
     Reports,
     Signing,
+    Voice,
 }
 
 impl Owner {
@@ -33,6 +35,7 @@ impl Owner {
         match (file.folder, file.name.as_str()) {
             (Folder::Root, kept::CHECKSUMS) => Self::Integrity,
             (Folder::Root, kept::NETWORK) => Self::Network,
+            (Folder::Root, kept::POSITIONS) => Self::Voice,
             (Folder::Root, kept::SIGNING_KEYS) => Self::Signing,
             (Folder::Root | Folder::Data, _) => Self::Archive,
             (Folder::Report, _) => Self::Reports,
@@ -51,6 +54,7 @@ impl Turn<'_> {
                 Owner::Signing => self.signing(signing::Input::Loaded(found.content)),
                 Owner::Network => self.network_file(file::Input::Loaded(found.content)),
                 Owner::Integrity => self.integrity(integrity::Input::Loaded(found.content)),
+                Owner::Voice => self.voice(voice::Input::Loaded(found.content)),
             }
         }
         self.reports(reports::Input::Loaded(reports));
@@ -64,6 +68,7 @@ impl Turn<'_> {
             Owner::Reports => self.reports(reports::Input::Kept { file, outcome }),
             Owner::Signing => self.signing(signing::Input::Kept(outcome)),
             Owner::Integrity => self.integrity(integrity::Input::Kept(outcome)),
+            Owner::Voice => self.voice(voice::Input::Kept(outcome)),
         }
     }
 

@@ -5,7 +5,7 @@ use alloc::format;
 use super::Turn;
 use crate::{
     agent::{
-        facts::{Caller, Door, Effect},
+        facts::{Caller, Door, Effect, Pipe},
         local::{self, Ask, Read},
         notice::Notice,
     },
@@ -51,6 +51,8 @@ impl Turn<'_> {
             hooks: &self.agent.hooks,
             readiness: self.agent.readiness(),
             status: self.agent.status(self.now),
+            logs: self.agent.voice.status(&self.settings.voice, Pipe::Logs),
+            audit: self.agent.voice.status(&self.settings.voice, Pipe::Audit),
         };
         local::look_up(&shelf, read)
     }

@@ -52,6 +52,7 @@ impl Turn<'_> {
 
     pub(super) fn ended(&mut self, id: RunId, ending: Ending) {
         self.held_back(&ending);
+        self.did_end(&id, &ending);
         match id {
             RunId::Execution(execution) => {
                 self.dispatch(execution::Input::Finished { execution, ending });
@@ -87,7 +88,10 @@ impl Turn<'_> {
         self.agent.local_runs = step.state;
         for effect in step.effects {
             match effect {
-                local_runs::Effect::Run { asker, run } => self.begin(RunId::Local(asker), run),
+                local_runs::Effect::Run { asker, run } => {
+                    self.did_begin_local(asker);
+                    self.begin(RunId::Local(asker), run);
+                }
                 local_runs::Effect::Cancel(asker) => self.act(Act::Cancel(RunId::Local(asker))),
                 local_runs::Effect::Answer { asker, result } => {
                     self.reply(asker, local::ran(&result));

@@ -16,7 +16,7 @@ use crate::{
         life::{Life, Question},
         pull, register, reports, rotation,
         standing::{self, Standing},
-        sync,
+        sync, voice,
     },
     wire::{
         call::Call,
@@ -76,6 +76,7 @@ impl Turn<'_> {
             self.heartbeat(heartbeat::Input::Armed);
             self.pull(pull::Input::Armed);
             self.rotation(rotation::Input::Armed(staged));
+            self.voice(voice::Input::Armed);
             self.arm_senses();
         }
     }
@@ -198,6 +199,7 @@ impl Turn<'_> {
                     self.send(question, &call, json::encode(&callback), timeout);
                 }
                 execution::Effect::Run { execution, run } => {
+                    self.did_begin(&execution, &run);
                     self.begin(RunId::Execution(execution), run);
                 }
                 execution::Effect::Upload { execution, url, bytes, timeout } => {

@@ -19,14 +19,15 @@ mod senses;
 mod sessions;
 mod spoilt;
 mod verified;
+mod voice;
 mod watchers;
 
 use alloc::{boxed::Box, vec::Vec};
 use core::{mem, time::Duration};
 
 use super::{
-    Agent, Effect, Exit, Input, Memory, Question, Settings, device, execution, heartbeat, hooks,
-    post, pull, readiness::Readiness, register, rotation, secrets, sync,
+    Agent, Effect, Exit, Input, Memory, Question, Settings, deeds::Deed, device, execution,
+    heartbeat, hooks, post, pull, readiness::Readiness, register, rotation, secrets, sync,
 };
 use crate::{
     ids::CallId,
@@ -82,6 +83,7 @@ impl<'s> Turn<'s> {
         self.effects.extend(told.iter().map(|finding| Effect::Tell(finding.notice())));
         self.found(mem::take(&mut memory.state));
         self.start_hooks();
+        self.did(Deed::Started);
         self.registration(register::Input::Restarted(memory));
         self.orphan();
     }
@@ -97,6 +99,7 @@ impl<'s> Turn<'s> {
         self.secrets(secrets::Input::Ticked);
         self.sessions(super::sessions::Input::Ticked);
         self.sync(sync::Input::Ticked);
+        self.voice(super::voice::Input::Ticked);
         self.tick_senses();
     }
 

@@ -9,7 +9,7 @@ use crate::agent::{
     rotation::Rotation,
     secrets,
     standing::{Effect, Input},
-    sync,
+    sync, voice,
 };
 
 impl Turn<'_> {
@@ -29,11 +29,13 @@ impl Turn<'_> {
         self.pull(pull::Input::Quieted);
         self.quiet_senses();
         self.secrets(secrets::Input::Quieted);
+        self.voice(voice::Input::Quieted);
         self.sync(sync::Input::Quieted);
         self.agent.rotation = Rotation::default();
         self.agent.device = Device::default();
         self.agent.asked.retain(|_, question| match question {
             Question::Callback { .. }
+            | Question::Deliver(_)
             | Question::Register
             | Question::Session { .. }
             | Question::Upload(_) => true,
@@ -44,6 +46,8 @@ impl Turn<'_> {
             | Question::Report { .. }
             | Question::Rotate(_)
             | Question::Secret(_)
+            | Question::Ship(_)
+            | Question::Token(_)
             | Question::Violations => false,
         });
     }

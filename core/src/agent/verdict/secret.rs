@@ -16,16 +16,19 @@ use alloc::{
     string::{String, ToString as _},
     vec::Vec,
 };
+use core::fmt;
 
 use super::told;
 use crate::{
     agent::facts::Answer,
+    secret::Secret,
     time::Wall,
     wire::{
+        grammar::NodeSecretKey,
         http::{Headers, Response},
         problem::{self, Code},
         retry_after,
-        secret::ENVELOPE_MAX,
+        secret::{self, ENVELOPE_MAX},
     },
 };
 
@@ -48,9 +51,16 @@ pub struct Sealed {
     pub envelope: Vec<u8>,
 }
 
-impl core::fmt::Debug for Sealed {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sealed(version {}, {} bytes)", self.version, self.envelope.len())
+    }
+}
+
+impl Sealed {
+    /// Opens the envelope.
+    pub fn open(&self, node: &NodeSecretKey) -> Result<Secret<Vec<u8>>, Withheld> {
+        secret::open(node, &self.envelope).map_err(|_| Withheld::Unopened)
     }
 }
 
@@ -78,6 +88,18 @@ impl Withheld {
             Self::RateLimited { .. } => (429, "rate limited"),
             Self::Unavailable(_) => (503, "control plane unavailable"),
             Self::Unopened => (500, "internal error"),
+        }
+    }
+}
+
+impl fmt::Display for Withheld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(reason) => f.write_str(reason),
+            Self::Unopened => f.write_str("it cannot be opened"),
+            Self::Forbidden | Self::NotFound | Self::RateLimited { .. } => {
+                f.write_str(self.told().1)
+            }
         }
     }
 }

@@ -1,0 +1,176 @@
+//! Every record is accounted for: what became of it, and why it was dropped where it was.
+//!
+//! Drops are told in one warning at most every [`TELL_EVERY`] a pipeline, with their counts by reason. Those of records
+//! that the control plane is not set up for are told once, for information.
+//!
+//! Specification: "Agent-side conversion rules for ingest" (sending behaviour on ingest errors).
+
+use alloc::{format, string::String, vec::Vec};
+use core::time::Duration;
+
+use super::figures::Outcome;
+use crate::{
+    agent::{facts::Pipe, notice::Notice},
+    time::Mono,
+};
+
+/// "Dropped records are summarized in a warning at most once every five minutes."
+pub const TELL_EVERY: Duration = Duration::from_secs(300);
+
+/// Why a record was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// It was spoilt on the disk.
+    Damaged,
+    /// There was no room for it any longer.
+    Full,
+    /// Its source had to let it go.
+    LostAtSource,
+    /// The control plane called its batch malformed.
+    Malformed,
+    /// The control plane is not set up to take it.
+    NotProvisioned,
+    /// The agent stopped, or the pipeline was turned off.
+    Stopped,
+    /// It is too large for the control plane, alone in its batch.
+    TooLarge,
+    /// It lacks what the control plane demands of a record.
+    Unconvertible,
+}
+
+impl Reason {
+    pub const ALL: [Self; 8] = [
+        Self::Damaged,
+        Self::Full,
+        Self::LostAtSource,
+        Self::Malformed,
+        Self::NotProvisioned,
+        Self::Stopped,
+        Self::TooLarge,
+        Self::Unconvertible,
+    ];
+
+    /// Its name, fit for a label.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Damaged => "damaged",
+            Self::Full => "full",
+            Self::LostAtSource => "lost_at_source",
+            Self::Malformed => "malformed",
+            Self::NotProvisioned => "not_provisioned",
+            Self::Stopped => "stopped",
+            Self::TooLarge => "too_large",
+            Self::Unconvertible => "unconvertible",
+        }
+    }
+
+    /// As an operator reads it, with the mend where there is one.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Damaged => "as they were spoilt on the disk",
+            Self::Full => {
+                "for want of room (raise the batch_size, or mend what keeps the control plane from taking them)"
+            }
+            Self::LostAtSource => "by their source, which was faster than they were read",
+            Self::Malformed => "as the control plane called their batch malformed",
+            Self::NotProvisioned => "as the control plane is not set up to take them",
+            Self::Stopped => {
+                "at a stop (those of files and of the journal are read again after a start)"
+            }
+            Self::TooLarge => "as too large for the control plane",
+            Self::Unconvertible => "as they lack what the control plane demands",
+        }
+    }
+
+    /// Whether it is worth a warning.
+    const fn is_told(self) -> bool {
+        match self {
+            Self::NotProvisioned => false,
+            Self::Damaged
+            | Self::Full
+            | Self::LostAtSource
+            | Self::Malformed
+            | Self::Stopped
+            | Self::TooLarge
+            | Self::Unconvertible => true,
+        }
+    }
+}
+
+/// What became of the records of one pipeline.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Account {
+    pub(super) collected: u64,
+    pub(super) sent: u64,
+    pub(super) filtered: u64,
+    pub(super) local_only: u64,
+    dropped: [u64; Reason::ALL.len()],
+    requests: [u64; Outcome::ALL.len()],
+    /// Of `dropped`, what was told.
+    told: [u64; Reason::ALL.len()],
+    told_at: Option<Mono>,
+}
+
+impl Account {
+    pub(super) const fn drop(&mut self, reason: Reason, records: usize) {
+        self.dropped[reason as usize] += records as u64;
+    }
+
+    pub(super) const fn lose(&mut self, records: u64) {
+        self.dropped[Reason::LostAtSource as usize] += records;
+    }
+
+    pub(super) const fn ended(&mut self, outcome: Outcome) {
+        self.requests[outcome as usize] += 1;
+    }
+
+    pub(super) const fn dropped(&self, reason: Reason) -> u64 {
+        self.dropped[reason as usize]
+    }
+
+    pub(super) const fn requests(&self, outcome: Outcome) -> u64 {
+        self.requests[outcome as usize]
+    }
+
+    /// How many requests did not end well.
+    pub(super) fn failures(&self) -> u64 {
+        self.requests.iter().sum::<u64>() - self.requests(Outcome::Accepted)
+    }
+
+    /// When what is untold may be told, if anything is.
+    pub(super) fn due(&self) -> Option<Mono> {
+        let is_untold = Reason::ALL.iter().any(|reason| self.untold(*reason) > 0);
+        is_untold.then(|| self.told_at.map_or_else(Mono::default, |at| at.after(TELL_EVERY)))
+    }
+
+    /// Sums up what was dropped since the last summary, where it is time for one.
+    pub(super) fn tell(&mut self, now: Mono, pipe: Pipe) -> Option<Notice> {
+        if self.due()? > now {
+            return None;
+        }
+        self.told_at = Some(now);
+        self.sum_up(pipe)
+    }
+
+    /// As [`Account::tell`], for the last time.
+    pub(super) fn sum_up(&mut self, pipe: Pipe) -> Option<Notice> {
+        let parts: Vec<String> = Reason::ALL
+            .into_iter()
+            .filter(|reason| self.untold(*reason) > 0)
+            .map(|reason| format!("{} {}", self.untold(reason), reason.words()))
+            .collect();
+        self.told = self.dropped;
+        if parts.is_empty() {
+            return None;
+        }
+        let text = format!("records of the {} were dropped: {}", pipe.name(), parts.join("; "));
+        Some(Notice::warn(text))
+    }
+
+    const fn untold(&self, reason: Reason) -> u64 {
+        match reason.is_told() {
+            true => self.dropped[reason as usize] - self.told[reason as usize],
+            false => 0,
+        }
+    }
+}

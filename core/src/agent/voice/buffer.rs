@@ -1,0 +1,179 @@
+//! The records that a pipeline holds, in the order in which they came, each with a number that is never given twice.
+
+use alloc::{
+    collections::{VecDeque, vec_deque},
+    vec::Vec,
+};
+
+use crate::{
+    agent::facts::Records,
+    wire::record::{AuditEntry, AuditOrigin, LogEntry, MetricPoint, Reading, TEXT_MAX},
+};
+
+/// How much a pipeline holds, in bytes; "twice the batch size" of records is the other limit.
+pub const BUFFER_BYTES_MAX: usize = 8 << 20;
+
+/// More than any record takes whose texts are cut where they are to be, in bytes.
+pub const RECORD_BYTES_MAX: usize = TEXT_MAX + (2 << 10);
+
+/// A record of any pipeline.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Record {
+    Point(MetricPoint),
+    Line(LogEntry),
+    Event(AuditEntry),
+}
+
+/// What is no number is left out where a record is made.
+impl Eq for Record {}
+
+impl Record {
+    /// About what it takes, in bytes.
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + match self {
+                Self::Point(point) => {
+                    point.peer_id.as_ref().map_or(0, |id| id.len())
+                        + point.data.len() * size_of::<(Reading, f64)>()
+                }
+                Self::Line(line) => line.message.len(),
+                Self::Event(event) => {
+                    let texts = [&event.event_type, &event.subject, &event.object];
+                    let rest = event.action.len() + event.raw.len();
+                    texts.into_iter().map(|text| text.len()).sum::<usize>() + rest
+                }
+            }
+    }
+
+    /// Whether the control plane has no word for it.
+    pub(super) fn is_local_only(&self) -> bool {
+        match self {
+            Self::Event(event) => event.source == AuditOrigin::Process,
+            Self::Point(_) | Self::Line(_) => false,
+        }
+    }
+}
+
+/// Each of the records by itself.
+pub(super) fn each(records: Records) -> Vec<Record> {
+    match records {
+        Records::Points(points) => points.into_iter().map(Record::Point).collect(),
+        Records::Lines(lines) => lines.into_iter().map(Record::Line).collect(),
+        Records::Events(events) => events.into_iter().map(Record::Event).collect(),
+    }
+}
+
+/// Records of one kind, which those of one pipeline are.
+pub(super) fn together(records: Vec<Record>) -> Records {
+    let (mut points, mut lines, mut events) = (Vec::new(), Vec::new(), Vec::new());
+    for record in records {
+        match record {
+            Record::Point(point) => points.push(point),
+            Record::Line(line) => lines.push(line),
+            Record::Event(event) => events.push(event),
+        }
+    }
+    match (points.is_empty(), lines.is_empty()) {
+        (false, _) => Records::Points(points),
+        (true, false) => Records::Lines(lines),
+        (true, true) => Records::Events(events),
+    }
+}
+
+/// A record with its number and what it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) number: u64,
+    bytes: usize,
+    pub(super) record: Record,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Buffer {
+    held: VecDeque<Held>,
+    /// What those take that are held, and those that are taken out.
+    bytes: usize,
+    /// Taken out, and neither put back nor let go yet.
+    taken: usize,
+    /// The number of the next record.
+    next: u64,
+}
+
+impl Buffer {
+    pub(super) fn push(&mut self, record: Record) {
+        let held = Held { number: self.next, bytes: record.bytes(), record };
+        self.bytes += held.bytes;
+        self.next += 1;
+        self.held.push_back(held);
+    }
+
+    /// Takes the first records out, to be given back by [`Buffer::put_back`] or [`Buffer::let_go`].
+    pub(super) fn take(&mut self, count: usize) -> Vec<Held> {
+        self.taken += count.min(self.held.len());
+        self.held.drain(..count.min(self.held.len())).collect()
+    }
+
+    pub(super) fn put_back(&mut self, records: Vec<Held>) {
+        self.taken -= records.len();
+        for held in records.into_iter().rev() {
+            self.held.push_front(held);
+        }
+    }
+
+    pub(super) fn let_go(&mut self, records: &[Held]) {
+        self.taken -= records.len();
+        self.bytes -= records.iter().map(|held| held.bytes).sum::<usize>();
+    }
+
+    /// How many of the oldest are too many, with so many records allowed; those that are taken out stay.
+    pub(super) fn excess(&self, records_max: usize) -> usize {
+        let by_count = self.records().saturating_sub(records_max);
+        let mut bytes = self.bytes;
+        let is_over = |held: &&Held| {
+            let over = bytes > BUFFER_BYTES_MAX;
+            bytes -= held.bytes;
+            over
+        };
+        let by_bytes = self.held.iter().take_while(is_over).count();
+        by_count.max(by_bytes).min(self.held.len())
+    }
+
+    /// How many more records there is room for, however large they are.
+    pub(super) fn room(&self, records_max: usize) -> usize {
+        let by_bytes = BUFFER_BYTES_MAX.saturating_sub(self.bytes) / RECORD_BYTES_MAX;
+        records_max.saturating_sub(self.records()).min(by_bytes)
+    }
+
+    /// How many are held, those included that are taken out.
+    pub(super) fn records(&self) -> usize {
+        self.held.len() + self.taken
+    }
+
+    /// How many can be taken.
+    pub(super) fn waiting(&self) -> usize {
+        self.held.len()
+    }
+
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn iter(&self) -> vec_deque::Iter<'_, Held> {
+        self.held.iter()
+    }
+
+    /// Those from this number on.
+    pub(super) fn from(&self, number: u64) -> vec_deque::Iter<'_, Held> {
+        self.held.range(self.held.partition_point(|held| held.number < number)..)
+    }
+
+    /// The number of the oldest that can be taken, or the next one.
+    pub(super) fn first(&self) -> u64 {
+        self.held.front().map_or(self.next, |held| held.number)
+    }
+
+    /// The number of the next record.
+    pub(super) const fn next(&self) -> u64 {
+        self.next
+    }
+}

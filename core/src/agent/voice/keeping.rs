@@ -1,0 +1,189 @@
+//! The file of how far sources were read: one change of it at a time, and not more than one a while.
+//!
+//! Specification: `decisions.md` section 8 (Offsets and cursors of log sources).
+
+use alloc::{
+    collections::BTreeMap,
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+use core::time::Duration;
+
+use super::{effect::Effect, marks::Mark};
+use crate::{
+    agent::{
+        facts::{Change, Content, FoundContent},
+        notice::Notice,
+    },
+    time::{Mono, Now},
+    wire::{
+        kept::{self, POSITIONS},
+        positions::{PLACE_MAX, POSITIONS_MAX, Position, Positions},
+        timestamp::Timestamp,
+    },
+};
+
+/// How long a write of the file follows the one before at the earliest.
+pub const KEEP_SPACING: Duration = Duration::from_secs(1);
+
+/// How long until what the disk refused is given to it again.
+pub const KEEP_RETRY: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Keeping {
+    known: Positions,
+    /// How many places had been told of when each was told of last.
+    told: BTreeMap<String, u64>,
+    count: u64,
+    phase: Phase,
+    is_dirty: bool,
+    /// That the disk refused was told, and it still does.
+    is_refused: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Idle,
+    SettingAside,
+    Writing,
+    /// Nothing until then.
+    Resting(Mono),
+}
+
+impl Keeping {
+    pub(super) const fn known(&self) -> &Positions {
+        &self.known
+    }
+
+    /// Reads what a start found; what is damaged is put aside.
+    pub(super) fn load(&mut self, now: Now, content: FoundContent, effects: &mut Vec<Effect>) {
+        let reason = match content {
+            FoundContent::Bytes(Content(bytes)) => match Positions::decode(&bytes) {
+                Ok(known) => return self.known = known,
+                Err(fault) => fault.to_string(),
+            },
+            FoundContent::Foreign(kind) => format!("it is {kind}"),
+        };
+        let aside = kept::damaged_name(POSITIONS, Timestamp::from(now.wall.second()));
+        let beside = aside.as_deref().unwrap_or("nothing");
+        effects.push(Effect::Tell(Notice::warn(format!(
+            "state/{POSITIONS} does not tell how far logs were read, {reason}; it is kept beside as {beside}, and lines \
+             may be told twice or not at all"
+        ))));
+        if let Some(aside) = aside {
+            self.phase = Phase::SettingAside;
+            effects.push(Effect::Keep(Change::Rename(aside)));
+        }
+    }
+
+    pub(super) fn settle(&mut self, marks: Vec<Mark>) {
+        for (place, position) in marks {
+            match position {
+                Some(position) if fits(&place, &position) => self.note(place, position),
+                Some(_) => {}
+                None => {
+                    self.told.remove(&place);
+                    self.is_dirty |= self.known.places.remove(&place).is_some();
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, place: String, position: Position) {
+        self.count += 1;
+        self.told.insert(place.clone(), self.count);
+        let is_same = self.known.places.get(&place) == Some(&position);
+        if is_same {
+            return;
+        }
+        self.is_dirty = true;
+        self.known.places.insert(place, position);
+        if self.known.places.len() > POSITIONS_MAX {
+            self.forget();
+        }
+    }
+
+    /// Forgets the place that was told of the longest ago, those first that no source of this process has told of.
+    fn forget(&mut self) {
+        let age = |place: &&String| self.told.get(*place).copied().unwrap_or_default();
+        if let Some(oldest) = self.known.places.keys().min_by_key(age).cloned() {
+            self.known.places.remove(&oldest);
+            self.told.remove(&oldest);
+        }
+    }
+
+    /// Writes what is not on the disk, unless a change is under way or was made just now; at a drain at once.
+    pub(super) fn advance(&mut self, now: Mono, is_draining: bool, effects: &mut Vec<Effect>) {
+        let is_free = match self.phase {
+            Phase::Idle => true,
+            Phase::Resting(until) => until <= now || is_draining && !self.is_refused,
+            Phase::SettingAside | Phase::Writing => false,
+        };
+        if self.is_dirty && is_free {
+            self.is_dirty = false;
+            self.phase = Phase::Writing;
+            effects.push(Effect::Keep(Change::Write(Content(self.known.encode()))));
+        }
+    }
+
+    pub(super) fn kept(
+        &mut self,
+        now: Mono,
+        outcome: Result<(), String>,
+        effects: &mut Vec<Effect>,
+    ) {
+        match (self.phase, outcome) {
+            (Phase::Writing, Ok(())) => {
+                self.is_refused = false;
+                self.phase = Phase::Resting(now.after(KEEP_SPACING));
+            }
+            (Phase::Writing, Err(reason)) => {
+                self.is_dirty = true;
+                self.phase = Phase::Resting(now.after(KEEP_RETRY));
+                self.refused(&reason, effects);
+            }
+            (Phase::SettingAside, outcome) => {
+                self.phase = Phase::Idle;
+                let told = outcome.err().map(|reason| {
+                    Notice::warn(format!(
+                        "state/{POSITIONS} cannot be renamed: {reason}; the next write replaces it"
+                    ))
+                });
+                effects.extend(told.map(Effect::Tell));
+            }
+            (Phase::Idle | Phase::Resting(_), _) => {}
+        }
+    }
+
+    fn refused(&mut self, reason: &str, effects: &mut Vec<Effect>) {
+        if !core::mem::replace(&mut self.is_refused, true) {
+            effects.push(Effect::Tell(Notice::warn(format!(
+                "how far logs were read is not kept on the disk, which is tried again every {} s: {reason}",
+                KEEP_RETRY.as_secs()
+            ))));
+        }
+    }
+
+    pub(super) fn wakeup(&self) -> Option<Mono> {
+        match self.phase {
+            Phase::Resting(until) if self.is_dirty => Some(until),
+            Phase::Idle | Phase::SettingAside | Phase::Writing | Phase::Resting(_) => None,
+        }
+    }
+
+    /// Whether nothing is on its way to the disk.
+    pub(super) const fn is_idle(&self) -> bool {
+        matches!(self.phase, Phase::Idle | Phase::Resting(_))
+    }
+}
+
+/// Whether a mark is short enough to be kept.
+fn fits(place: &str, position: &Position) -> bool {
+    let cursor = match position {
+        Position::Cursor(cursor) => cursor.len(),
+        Position::Offset { .. } => 0,
+    };
+    place.len() <= PLACE_MAX && cursor <= PLACE_MAX
+}

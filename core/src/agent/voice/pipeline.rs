@@ -1,0 +1,278 @@
+//! One pipeline: its sources are asked, what they bring is held, and goes two ways.
+//!
+//! | When | Then |
+//! |---|---|
+//! | armed, and each `collect_interval` from then on | a round, unless one is under way |
+//! | the last round has left something, there is room, and the control plane takes batches | a round |
+//! | each `report_interval` | all that is held goes both ways |
+//! | records come | those over the limit make the oldest give way |
+//! | the identity rests | rounds go on; nothing is sent |
+//! | draining | no more rounds; all that is held is offered once |
+//!
+//! Specification: "Observability configuration" and "Agent-side conversion rules for ingest" (buffers).
+
+use alloc::{boxed::Box, vec, vec::Vec};
+use core::time::Duration;
+
+use super::{
+    accounting::{Account, Reason},
+    buffer::{BUFFER_BYTES_MAX, Buffer, RECORD_BYTES_MAX, Record, each},
+    effect::{Answered, Desk, Effect},
+    feeds::Feeds,
+    figures::{Outcome, PipeFigures},
+    filter,
+    leg::{Gate, Leg},
+    local::Local,
+    marks::{Mark, Marks},
+    spool::Spool,
+};
+use crate::{
+    agent::facts::{Collected, Feed, Pipe, PipeSettings},
+    time::Mono,
+    wire::{record::AuditEntry, timestamp::Timestamp},
+};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pipeline {
+    rounds: Rounds,
+    /// When all that is held is to go.
+    report_due: Option<Mono>,
+    pub(super) buffer: Buffer,
+    pub(super) marks: Marks,
+    pub(super) account: Account,
+    feeds: Feeds,
+    pub(super) leg: Leg,
+    pub(super) local: Local,
+    pub(super) spool: Spool,
+    /// Whether the local endpoint is given anything.
+    is_local_open: bool,
+}
+
+/// When the sources are asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Rounds {
+    /// Absent where they are not.
+    due: Option<Mono>,
+    /// The round that is under way.
+    asked: Option<u64>,
+    last: u64,
+    /// A source has more.
+    has_more: bool,
+}
+
+impl Pipeline {
+    /// There is an identity to send under.
+    pub(super) const fn open(&mut self) {
+        self.leg.gate = Gate::Open;
+        self.is_local_open = true;
+    }
+
+    pub(super) fn begin(&mut self, desk: &Desk<'_>) {
+        if self.rounds.due.is_none() {
+            self.rounds.due = Some(desk.now.mono);
+            self.report_due = Some(desk.now.mono.after(desk.settings.report_interval));
+        }
+    }
+
+    pub(super) fn collected(&mut self, desk: &mut Desk<'_>, collected: Collected) {
+        if self.rounds.asked.take_if(|asked| *asked == collected.round).is_none() {
+            return;
+        }
+        for feed in collected.feeds {
+            self.fed(desk, feed);
+        }
+        self.trim(desk);
+    }
+
+    fn fed(&mut self, desk: &mut Desk<'_>, feed: Feed) {
+        let Feed { source, records, marks, more, lost, troubles } = feed;
+        let told = self.feeds.heard(desk.now.mono, source, troubles, lost);
+        desk.effects.extend(told.into_iter().map(Effect::Tell));
+        self.rounds.has_more |= more;
+        self.account.collected += records.len() as u64 + lost;
+        self.account.lose(lost);
+        let all = records.len();
+        let mut kept = each(records);
+        kept.retain(|record| filter::keeps(desk.filter, record));
+        self.account.filtered += (all - kept.len()) as u64;
+        self.hold(desk, kept, marks);
+    }
+
+    /// Without a local endpoint nobody could be told of it.
+    pub(super) fn did(&mut self, desk: &mut Desk<'_>, entry: AuditEntry) {
+        self.account.collected += 1;
+        if desk.settings.local.is_none() {
+            self.account.local_only += 1;
+            return;
+        }
+        self.hold(desk, vec![Record::Event(entry)], Vec::new());
+        self.trim(desk);
+    }
+
+    pub(super) fn trim(&mut self, desk: &mut Desk<'_>) {
+        let excess = self.buffer.excess(desk.records_max());
+        self.give_up(desk, excess, Reason::Full);
+    }
+
+    pub(super) fn answered(&mut self, desk: &mut Desk<'_>, answered: Answered) {
+        match answered {
+            Answered::Shipped(shipped) => self.shipped(desk, shipped),
+            Answered::Delivered(outcome) => self.local.delivered(desk, outcome),
+            Answered::Fetched(outcome) => self.local.fetched(desk, outcome),
+        }
+    }
+
+    /// Longer intervals count from their next tick on, shorter ones at once.
+    pub(super) fn retimed(&mut self, desk: &Desk<'_>) {
+        let (now, settings) = (desk.now.mono, desk.settings);
+        self.begin(desk);
+        let sooner = |due: Mono, interval| due.min(now.after(interval));
+        self.rounds.due = self.rounds.due.map(|due| sooner(due, settings.collect_interval));
+        self.report_due = self.report_due.map(|due| sooner(due, settings.report_interval));
+    }
+
+    pub(super) fn quiet(&mut self) {
+        self.recall();
+        self.local.quiet();
+        self.is_local_open = false;
+    }
+
+    pub(super) fn drain(&mut self, desk: &Desk<'_>) {
+        (self.rounds.due, self.report_due) = (None, None);
+        self.local.until = u64::MAX;
+        self.spool.is_wanted = true;
+        self.leg.gate = match self.leg.gate {
+            Gate::Open if !self.leg.rests(desk.now.mono) => Gate::Draining,
+            Gate::Open | Gate::Draining | Gate::Shut => Gate::Shut,
+        };
+    }
+
+    /// Nothing is waited for any more.
+    pub(super) fn cut(&mut self) {
+        self.recall();
+        self.local.close();
+        self.is_local_open = false;
+    }
+
+    /// Ends the pipeline; what it holds is accounted for.
+    pub(super) fn close(&mut self, pipe: Pipe) -> Option<Effect> {
+        self.cut();
+        (self.rounds, self.report_due) =
+            (Rounds { last: self.rounds.last, ..Rounds::default() }, None);
+        // Their marks are not kept, so that another process reads them again.
+        self.marks = Marks::default();
+        let on_disk = self.close_spool();
+        let records = self.buffer.take(self.buffer.waiting());
+        let local_only = records.iter().filter(|held| held.record.is_local_only()).count();
+        self.account.local_only += local_only as u64;
+        self.account.drop(Reason::Stopped, (records.len() - local_only).saturating_sub(on_disk));
+        self.buffer.let_go(&records);
+        self.account.sum_up(pipe).map(Effect::Tell)
+    }
+
+    /// Time has passed, and there may be room: begins what can be begun.
+    pub(super) fn advance(&mut self, desk: &mut Desk<'_>) {
+        if due(&mut self.report_due, desk.now.mono, desk.settings.report_interval) {
+            (self.leg.until, self.local.until) = (self.buffer.next(), self.buffer.next());
+            self.leg.size = None;
+            self.spool.is_wanted = true;
+        }
+        self.ship(desk);
+        self.spool(desk);
+        self.local.pack(desk, &self.buffer);
+        if self.is_local_open {
+            self.local.advance(desk);
+        }
+        self.ask(desk);
+        let told = self.account.tell(desk.now.mono, desk.pipe);
+        desk.effects.extend(told.map(Effect::Tell));
+    }
+
+    fn ask(&mut self, desk: &mut Desk<'_>) {
+        let is_running = self.rounds.due.is_some();
+        let is_due = due(&mut self.rounds.due, desk.now.mono, desk.settings.collect_interval);
+        let room = match self.spool.takes(desk) {
+            true => self.spool.room(desk.records_max()),
+            false => self.buffer.room(desk.records_max()),
+        };
+        let goes_on = self.rounds.has_more
+            && self.leg.gate == Gate::Open
+            && !self.leg.is_failing
+            && room >= enough(desk.settings);
+        if !is_running || self.rounds.asked.is_some() || !(is_due || goes_on) {
+            return;
+        }
+        self.rounds.last += 1;
+        self.rounds.has_more = false;
+        self.rounds.asked = Some(self.rounds.last);
+        let is_first = self.rounds.last == 1 && desk.pipe != Pipe::Metrics;
+        desk.effects.push(Effect::Collect {
+            pipe: desk.pipe,
+            round: self.rounds.last,
+            room,
+            from: is_first.then(|| desk.positions.clone()),
+        });
+    }
+
+    /// Takes the marks that no record stands in front of any longer.
+    pub(super) fn settled(&mut self) -> Vec<Mark> {
+        let waiting = self.buffer.first();
+        self.marks.settle(self.leg.oldest().map_or(waiting, |oldest| oldest.min(waiting)))
+    }
+
+    /// When the next tick is wanted, if at all.
+    pub(super) fn wakeup(&self) -> Option<Mono> {
+        [self.rounds.due, self.report_due, self.account.due()].into_iter().flatten().min()
+    }
+
+    /// Whether nothing that a drain waits for is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        let is_sent =
+            self.leg.gate == Gate::Shut || self.leg.is_idle() && self.buffer.waiting() == 0;
+        is_sent && self.spool.is_idle() && (!self.is_local_open || self.local.is_idle())
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.buffer.records() + usize::try_from(self.spool.held()).unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn failures(&self) -> u64 {
+        self.account.failures()
+    }
+
+    /// When the control plane took a batch last, in whole seconds.
+    pub(super) fn last_report(&self) -> Option<Timestamp> {
+        self.leg.last_success.map(|now| Timestamp::from(now.wall.second()))
+    }
+
+    pub(super) fn figures(&self, pipe: Pipe, settings: &PipeSettings) -> Box<PipeFigures> {
+        let account = &self.account;
+        Box::new(PipeFigures {
+            pipe,
+            collected: account.collected,
+            sent: account.sent,
+            filtered: account.filtered,
+            local_only: account.local_only,
+            dropped: Reason::ALL.map(|reason| (reason, account.dropped(reason))).into(),
+            held_records: self.held() as u64,
+            held_bytes: self.buffer.bytes() as u64,
+            requests: Outcome::ALL.map(|outcome| (outcome, account.requests(outcome))).into(),
+            last_success: self.leg.last_success.map(|now| now.mono),
+            local: settings.local.as_ref().map(|_| self.local.figures),
+            sources: self.feeds.figures(),
+        })
+    }
+}
+
+/// Whether the time has come; the next one is set where it has.
+fn due(at: &mut Option<Mono>, now: Mono, interval: Duration) -> bool {
+    let Some(before) = at.filter(|at| *at <= now) else { return false };
+    let next = before.after(interval);
+    *at = Some(if next > now { next } else { now.after(interval) });
+    true
+}
+
+/// How much room makes a round worth while that nothing but a source with more asks for.
+fn enough(settings: &PipeSettings) -> usize {
+    settings.batch_size.min(BUFFER_BYTES_MAX / RECORD_BYTES_MAX / 2).max(1)
+}

@@ -1,0 +1,253 @@
+//! Records that wait on the disk: what is collected goes there first, and comes back batch by batch.
+//!
+//! | Phase | Told | Then |
+//! |---|---|---|
+//! | opening | opened | what an earlier process left is held |
+//! | opening, any order | failed | records are held in memory alone from now on |
+//! | resting | records have come | they are appended |
+//! | appending | appended | their sources go on behind them |
+//! | appending | refused | they are held in memory, within its limits |
+//! | resting | wanted, nothing is loaded | a batch is read |
+//! | reading | read | it is sent as any other |
+//! | resting | of what was loaded nothing is left | it is settled, and removed from the disk |
+//!
+//! One order is under way at a time. What a batch was read for is on the disk until it is settled, so that a process
+//! that is killed sends it once more.
+//!
+//! Specification: "Buffers" of the node agent.
+
+use alloc::{format, string::String, vec::Vec};
+use core::mem;
+
+use super::{
+    accounting::Reason,
+    buffer::{Record, each, together},
+    effect::{Desk, Effect},
+    marks::Mark,
+    pipeline::Pipeline,
+};
+use crate::{
+    agent::{
+        facts::{Records, SpoolOrder, Spooled},
+        notice::{Notice, one_line},
+    },
+    wire::spool::Place,
+};
+
+/// How many records wait for the disk at most; more of them are held in memory.
+const INCOMING_MAX: usize = 20_000;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Spool {
+    phase: Phase,
+    /// What is to be appended next, and where their sources go on.
+    incoming: Vec<Record>,
+    marks: Vec<Mark>,
+    /// What is being appended.
+    appending: (usize, Vec<Mark>),
+    /// How many records the disk holds, those included that are loaded.
+    waiting: u64,
+    /// What was read last.
+    loaded: Option<(Place, u64)>,
+    /// All that waits is to go, until something fails.
+    pub(super) is_wanted: bool,
+    is_refusing: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Opening,
+    Resting,
+    Appending,
+    Reading,
+    Settling,
+    /// The disk is not used.
+    Failed,
+}
+
+impl Spool {
+    /// How many records are held here and not in the buffer.
+    pub(super) fn held(&self) -> u64 {
+        let loaded = self.loaded.map_or(0, |(_, records)| records);
+        self.waiting - loaded.min(self.waiting) + (self.incoming.len() + self.appending.0) as u64
+    }
+
+    /// Whether what comes goes to the disk.
+    pub(super) fn takes(&self, desk: &Desk<'_>) -> bool {
+        desk.settings.spool && self.phase != Phase::Failed
+    }
+
+    /// How many records more may wait for the disk.
+    pub(super) fn room(&self, most: usize) -> usize {
+        most.saturating_sub(self.incoming.len() + self.appending.0)
+    }
+
+    /// Whether everything is on the disk that should be, and nothing that is wanted can be read from it.
+    pub(super) fn is_idle(&self) -> bool {
+        match self.phase {
+            Phase::Opening | Phase::Failed => self.incoming.is_empty(),
+            Phase::Resting => self.incoming.is_empty() && !(self.is_wanted && self.waiting > 0),
+            Phase::Appending | Phase::Reading | Phase::Settling => false,
+        }
+    }
+}
+
+impl Pipeline {
+    /// Takes records that were kept by the filter, and where their source goes on.
+    pub(super) fn hold(&mut self, desk: &Desk<'_>, records: Vec<Record>, marks: Vec<Mark>) {
+        let has_room = self.spool.incoming.len() + records.len() <= INCOMING_MAX;
+        if self.spool.takes(desk) && has_room {
+            self.spool.incoming.extend(records);
+            self.spool.marks.extend(marks);
+            return;
+        }
+        records.into_iter().for_each(|record| self.buffer.push(record));
+        self.marks.push(self.buffer.next(), marks);
+    }
+
+    /// Gives the next order, where there is one and none is under way.
+    pub(super) fn spool(&mut self, desk: &mut Desk<'_>) {
+        if self.spool.phase != Phase::Resting || !desk.settings.spool {
+            return;
+        }
+        let is_done = self.buffer.records() == 0;
+        let order = if !self.spool.incoming.is_empty() {
+            self.append()
+        } else if let Some((place, _)) = self.spool.loaded.filter(|_| is_done) {
+            self.spool.phase = Phase::Settling;
+            SpoolOrder::Settle(place)
+        } else if is_done && self.spool.waiting > 0 && self.wants(desk) {
+            self.spool.phase = Phase::Reading;
+            SpoolOrder::Read { most: desk.settings.batch_size }
+        } else {
+            return;
+        };
+        desk.effects.push(Effect::Spool { pipe: desk.pipe, order });
+    }
+
+    fn append(&mut self) -> SpoolOrder {
+        let records = mem::take(&mut self.spool.incoming);
+        self.spool.phase = Phase::Appending;
+        self.spool.appending = (records.len(), mem::take(&mut self.spool.marks));
+        SpoolOrder::Append(together(records))
+    }
+
+    /// Whether a batch is to be read: all is wanted, or there is a whole one and the control plane takes them.
+    fn wants(&self, desk: &Desk<'_>) -> bool {
+        let is_full = self.spool.waiting >= desk.settings.batch_size as u64;
+        self.can_ship(desk) && (self.spool.is_wanted || is_full && !self.leg.is_failing)
+    }
+
+    pub(super) fn spooled(&mut self, desk: &mut Desk<'_>, spooled: Spooled) {
+        match spooled {
+            Spooled::Opened { waiting } => {
+                self.account.collected += waiting;
+                self.rest(waiting);
+            }
+            Spooled::Failed(reason) => self.spool_failed(desk, reason),
+            Spooled::Appended { waiting, given_up } => self.appended(waiting, given_up),
+            Spooled::Refused { records, reason } => self.refused(desk, records, &reason),
+            Spooled::Read { records, place, damaged } => {
+                self.loaded(desk, records, (place, damaged));
+            }
+            Spooled::Settled { waiting } => self.settled_on_disk(waiting),
+        }
+    }
+
+    const fn rest(&mut self, waiting: u64) {
+        self.spool.waiting = waiting;
+        self.spool.phase = Phase::Resting;
+    }
+
+    fn appended(&mut self, waiting: u64, given_up: u64) {
+        let (_, marks) = mem::take(&mut self.spool.appending);
+        self.account.drop(Reason::Full, usize::try_from(given_up).unwrap_or(usize::MAX));
+        self.marks.push(0, marks);
+        self.spool.is_refusing = false;
+        self.rest(waiting);
+    }
+
+    fn refused(&mut self, desk: &mut Desk<'_>, records: Records, reason: &str) {
+        let (_, marks) = mem::take(&mut self.spool.appending);
+        self.spool.phase = Phase::Resting;
+        if !mem::replace(&mut self.spool.is_refusing, true) {
+            let name = desk.pipe.name();
+            desk.tell(Notice::warn(format!(
+                "{}; the {name} are held in memory until there is room",
+                one_line(reason.into())
+            )));
+        }
+        each(records).into_iter().for_each(|record| self.buffer.push(record));
+        self.marks.push(self.buffer.next(), marks);
+        self.trim(desk);
+    }
+
+    /// What cannot be had from the disk now is there at the next start.
+    fn spool_failed(&mut self, desk: &mut Desk<'_>, reason: String) {
+        let name = desk.pipe.name();
+        desk.tell(Notice::error(format!(
+            "{}; the {name} are held in memory alone until a restart",
+            one_line(reason)
+        )));
+        let spool =
+            mem::replace(&mut self.spool, Spool { phase: Phase::Failed, ..Spool::default() });
+        let out_of_reach = spool.held() - spool.incoming.len() as u64;
+        self.account.drop(Reason::Stopped, usize::try_from(out_of_reach).unwrap_or(usize::MAX));
+        let (records, marks) = (spool.incoming, spool.marks);
+        self.hold(desk, records, marks);
+        self.trim(desk);
+    }
+
+    fn loaded(
+        &mut self,
+        desk: &mut Desk<'_>,
+        records: Records,
+        (place, damaged): (Option<Place>, u64),
+    ) {
+        self.spool.phase = Phase::Resting;
+        if damaged > 0 {
+            desk.tell(Notice::warn(format!(
+                "{damaged} bytes of the {} that waited on the disk are damaged and passed over",
+                desk.pipe.name()
+            )));
+        }
+        let Some(place) = place else {
+            // Nothing sound was left.
+            self.miscounted(0);
+            self.spool.is_wanted = false;
+            return;
+        };
+        self.spool.loaded = Some((place, records.len() as u64));
+        each(records).into_iter().for_each(|record| self.buffer.push(record));
+        self.leg.until = self.buffer.next();
+    }
+
+    fn settled_on_disk(&mut self, waiting: u64) {
+        let (_, records) = self.spool.loaded.take().unwrap_or_default();
+        self.spool.waiting = self.spool.waiting.saturating_sub(records);
+        self.miscounted(waiting);
+        self.spool.is_wanted &= waiting > 0;
+        self.spool.phase = Phase::Resting;
+    }
+
+    /// The process ends: what is on the disk stays there, what was on its way to it is dropped. Tells how many of the
+    /// records in the buffer are on the disk.
+    pub(super) fn close_spool(&mut self) -> usize {
+        let unkept = self.spool.incoming.len() + self.spool.appending.0;
+        self.account.drop(Reason::Stopped, unkept);
+        (self.spool.incoming, self.spool.marks) = (Vec::new(), Vec::new());
+        self.spool.appending = (0, Vec::new());
+        let Some((_, loaded)) = &mut self.spool.loaded else { return 0 };
+        let left = self.buffer.records().min(usize::try_from(*loaded).unwrap_or(usize::MAX));
+        *loaded -= left as u64;
+        left
+    }
+
+    /// Records that the disk no longer has were damaged there.
+    fn miscounted(&mut self, waiting: u64) {
+        let missing = self.spool.waiting.saturating_sub(waiting);
+        self.account.drop(Reason::Damaged, usize::try_from(missing).unwrap_or(usize::MAX));
+        self.spool.waiting = waiting;
+    }
+}
