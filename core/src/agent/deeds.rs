@@ -66,7 +66,12 @@ impl Deed {
     }
 
     /// As the audit pipeline takes it; `version` is that of the program, `node` that of the identity.
-    pub fn entry(&self, wall: Wall, hostname: &Arc<str>, (version, node): (&str, &str)) -> AuditEntry {
+    pub fn entry(
+        &self,
+        wall: Wall,
+        hostname: &Arc<str>,
+        (version, node): (&str, &str),
+    ) -> AuditEntry {
         let (event_type, action) = self.kind();
         AuditEntry {
             timestamp: Timestamp::from(wall),

@@ -9,7 +9,9 @@ use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use super::{
     ingest::{Finite, Severity},
     json::Raw,
-    record::{AuditEntry, AuditOrigin, LogEntry, LogSource, MetricPoint, Outcome, PointGroup, Reading},
+    record::{
+        AuditEntry, AuditOrigin, LogEntry, LogSource, MetricPoint, Outcome, PointGroup, Reading,
+    },
     timestamp::Timestamp,
 };
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use meshward_core::{
     agent::{
-        Change, Collected, Content, Feed, Filter, Level, LocalSettings, Pipe, PipeSettings, Records,
-        Source, VoiceSettings,
+        Change, Collected, Content, Feed, Filter, Level, LocalSettings, Pipe, PipeSettings,
+        Records, Source, VoiceSettings,
         verdict::{Trouble, ingest::Shipped},
         voice::{
-            Answered, Effect, Input, Reason, RECORD_BYTES_MAX, Voice,
+            Answered, Effect, Input, RECORD_BYTES_MAX, Reason, Voice,
             figures::{Outcome, PipeFigures},
         },
     },
@@ -477,7 +477,11 @@ fn troubles_are_told_at_once_then_when_they_change_or_hourly_and_their_end_once(
         let troubles = troubles.iter().map(|text| (*text).to_owned()).collect();
         let records = Records::Lines(Vec::new());
         desk.notices.clear();
-        desk.collected(Pipe::Logs, round, vec![Feed { troubles, ..feed(Source::Journald, records) }]);
+        desk.collected(
+            Pipe::Logs,
+            round,
+            vec![Feed { troubles, ..feed(Source::Journald, records) }],
+        );
         desk.pass(10);
         desk.notices.clone()
     };

@@ -93,7 +93,9 @@ fn what_fails_there_is_told_on_change_and_never_tried_again() {
     desk.delivery(Err("it answered 500"));
     assert_eq!(
         desk.warnings(),
-        ["the local endpoint of the logs was not given 2 records, which go there no more: it answered 500"]
+        [
+            "the local endpoint of the logs was not given 2 records, which go there no more: it answered 500"
+        ]
     );
     desk.answered(Shipped::Taken);
     assert_eq!((desk.logs().sent, desk.logs().held_records), (2, 0), "it holds up nobody");

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use meshward_core::{
     agent::{
-        Feed, PipeSettings, Records, Source,
+        Collected, Feed, Pipe, PipeSettings, Records, Source,
         verdict::{Trouble, ingest::Shipped},
-        voice::{Effect, Input, Reason, Voice},
+        voice::{Answered, DRAIN_FLUSH_MAX, Effect, Input, Reason, Voice},
     },
-    wire::ingest::Severity,
+    time::Mono,
+    wire::{ingest::Severity, record::LogEntry},
 };
 use proptest::prelude::*;
 
@@ -21,7 +22,13 @@ use crate::{
 #[derive(Clone, Debug)]
 enum Event {
     /// The round that is under way brings so many lines, of which some are empty, debugging or lost.
-    Brought { lines: usize, empty: usize, debug: usize, lost: u64, more: bool },
+    Brought {
+        lines: usize,
+        empty: usize,
+        debug: usize,
+        lost: u64,
+        more: bool,
+    },
     Answered(u8),
     Fetched(bool),
     Delivered(bool),
@@ -74,6 +81,8 @@ struct Twin {
     posting: bool,
     fetching: bool,
     keeping: bool,
+    /// When a drain is over, where one is under way.
+    drained_at: Option<Mono>,
 }
 
 impl Twin {
@@ -95,6 +104,7 @@ impl Twin {
             posting: false,
             fetching: false,
             keeping: false,
+            drained_at: None,
         }
     }
 
@@ -156,14 +166,15 @@ impl Twin {
             Event::Answered(content) => self.answered(content),
             Event::Fetched(is_good) => {
                 if std::mem::take(&mut self.fetching) {
-                    let outcome = if is_good { Ok(crate::bench::secret("token")) } else { Err("no".into()) };
-                    self.to_logs(meshward_core::agent::voice::Answered::Fetched(outcome));
+                    let outcome =
+                        if is_good { Ok(crate::bench::secret("token")) } else { Err("no".into()) };
+                    self.tell_logs(Answered::Fetched(outcome));
                 }
             }
             Event::Delivered(is_good) => {
                 if std::mem::take(&mut self.posting) {
                     let outcome = if is_good { Ok(()) } else { Err("no".into()) };
-                    self.to_logs(meshward_core::agent::voice::Answered::Delivered(outcome));
+                    self.tell_logs(Answered::Delivered(outcome));
                 }
             }
             Event::Kept(is_good) => {
@@ -184,12 +195,16 @@ impl Twin {
                 self.desk.settings.logs = logs.map(|logs| PipeSettings { batch_size, ..logs });
                 self.give(Input::Retimed);
             }
-            Event::Draining => self.give(Input::Draining),
+            Event::Draining => {
+                let at = self.desk.now.mono.after(DRAIN_FLUSH_MAX);
+                self.drained_at.get_or_insert(at);
+                self.give(Input::Draining);
+            }
         }
     }
 
-    fn to_logs(&mut self, answered: meshward_core::agent::voice::Answered) {
-        self.give(Input::Answered(meshward_core::agent::Pipe::Logs, answered));
+    fn tell_logs(&mut self, answered: Answered) {
+        self.give(Input::Answered(Pipe::Logs, answered));
     }
 
     fn brought(&mut self, kinds: &[(usize, Kind)], lost: u64, more: bool) {
@@ -202,10 +217,10 @@ impl Twin {
                 let line = line(&format!("line {number}"));
                 all.push(match kind {
                     Kind::Sound => line,
-                    Kind::Empty => meshward_core::wire::record::LogEntry { message: String::new(), ..line },
+                    Kind::Empty => LogEntry { message: String::new(), ..line },
                     Kind::Debug => {
                         self.filtered += 1;
-                        meshward_core::wire::record::LogEntry { severity: Severity::Debug, ..line }
+                        LogEntry { severity: Severity::Debug, ..line }
                     }
                 });
             }
@@ -214,8 +229,8 @@ impl Twin {
         let marks = vec![("journald".into(), Some(cursor(&format!("{}", self.next))))];
         let records = Records::Lines(all);
         let feed = Feed { lost, more, marks, ..feed(Source::Journald, records) };
-        self.give(Input::Collected(Box::new(meshward_core::agent::Collected {
-            pipe: meshward_core::agent::Pipe::Logs,
+        self.give(Input::Collected(Box::new(Collected {
+            pipe: Pipe::Logs,
             round,
             feeds: vec![feed],
         })));
@@ -238,13 +253,17 @@ impl Twin {
                 *self.taken.entry(number).or_default() += 1;
             }
         }
-        self.to_logs(meshward_core::agent::voice::Answered::Shipped(shipped));
+        self.tell_logs(Answered::Shipped(shipped));
     }
 
     fn wake(&mut self) {
         if let Some(due) = self.desk.voice.wakeup() {
             self.desk.now = self.desk.now.after(due.since(self.desk.now.mono));
             let woken = self.desk.now.mono;
+            if self.drained_at.is_some_and(|at| at <= woken) {
+                // Behind the end of a drain nobody waits for them.
+                (self.batch, self.posting, self.fetching) = (None, false, false);
+            }
             self.give(Input::Ticked);
             let next = self.desk.voice.wakeup();
             assert!(next.is_none_or(|next| next > woken), "woken at {woken:?}, wants {next:?}");

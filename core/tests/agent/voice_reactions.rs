@@ -102,10 +102,9 @@ fn sending(count: usize) -> Desk {
 #[test]
 fn a_malformed_batch_is_dropped_and_the_next_one_goes() {
     let mut desk = sending(4);
-    desk.brought(1, Vec::new());
-    desk.pass(30);
+    desk.pass(10);
     desk.brought(2, lines(4..6));
-    desk.pass(30);
+    desk.pass(20);
     desk.answered(Shipped::Malformed("400".into()));
     assert_eq!(desk.sent_lines(), ["line 4", "line 5"]);
     assert_eq!((desk.dropped(Reason::Malformed), desk.logs().sent), (4, 0));
@@ -138,7 +137,10 @@ fn what_fails_is_told_once_as_long_as_it_lasts() {
         desk.answered(failed("away"));
         desk.pass(30);
     }
-    assert_eq!(desk.warnings(), ["the control plane did not take a batch of the logs: away; it is kept"]);
+    assert_eq!(
+        desk.warnings(),
+        ["the control plane did not take a batch of the logs: away; it is kept"]
+    );
 }
 
 #[test]
@@ -170,7 +172,6 @@ fn a_batch_that_is_too_large_is_halved_down_to_the_record_that_is_dropped() {
     desk.answered(Shipped::Taken);
     assert_eq!((desk.logs().sent, desk.logs().held_records), (3, 0));
     assert_eq!(requests(&desk.logs(), Outcome::TooLarge), 3);
-    desk.brought(1, Vec::new());
     desk.pass(30);
     desk.brought(2, lines(4..8));
     assert_eq!(desk.sent_lines().len(), 4, "it is forgotten with the next report tick");
@@ -188,11 +189,12 @@ fn the_larger_half_comes_first_and_none_is_left_out() {
 #[test]
 fn what_the_control_plane_is_not_set_up_for_is_dropped_quietly() {
     let mut desk = sending(4);
-    for round in 1..=2 {
+    for round in 2..=3 {
         desk.answered(Shipped::NotProvisioned);
+        desk.pass(10);
         desk.brought(round, lines(4..8));
         assert_eq!(desk.sent_lines().len(), 0, "nothing but the ticks is left");
-        desk.pass(30);
+        desk.pass(20);
         assert_eq!(desk.sent_lines().len(), 4);
     }
     assert_eq!((desk.dropped(Reason::NotProvisioned), desk.logs().held_records), (8, 4));

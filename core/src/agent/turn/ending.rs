@@ -2,8 +2,8 @@
 
 use super::Turn;
 use crate::agent::{
-    DRAIN_MAX, Effect, Exit, deeds::Deed, execution, heartbeat, hooks, integrity, life::Life, local_runs,
-    network::file, pull, secrets, sessions, sync, voice, watch,
+    DRAIN_MAX, Effect, Exit, deeds::Deed, execution, heartbeat, hooks, integrity, life::Life,
+    local_runs, network::file, pull, secrets, sessions, sync, voice, watch,
 };
 
 impl Turn<'_> {

@@ -26,8 +26,8 @@ use alloc::{boxed::Box, vec::Vec};
 use core::{mem, time::Duration};
 
 use super::{
-    Agent, Effect, Exit, Input, Memory, Question, Settings, deeds::Deed, device, execution, heartbeat, hooks,
-    post, pull, readiness::Readiness, register, rotation, secrets, sync,
+    Agent, Effect, Exit, Input, Memory, Question, Settings, deeds::Deed, device, execution,
+    heartbeat, hooks, post, pull, readiness::Readiness, register, rotation, secrets, sync,
 };
 use crate::{
     ids::CallId,

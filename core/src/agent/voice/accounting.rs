@@ -63,11 +63,15 @@ impl Reason {
     /// As an operator reads it, with the mend where there is one.
     const fn words(self) -> &'static str {
         match self {
-            Self::Full => "for want of room (raise the batch_size, or mend what keeps the control plane from taking them)",
+            Self::Full => {
+                "for want of room (raise the batch_size, or mend what keeps the control plane from taking them)"
+            }
             Self::LostAtSource => "by their source, which was faster than they were read",
             Self::Malformed => "as the control plane called their batch malformed",
             Self::NotProvisioned => "as the control plane is not set up to take them",
-            Self::Stopped => "at a stop (those of files and of the journal are read again after a start)",
+            Self::Stopped => {
+                "at a stop (those of files and of the journal are read again after a start)"
+            }
             Self::TooLarge => "as too large for the control plane",
             Self::Unconvertible => "as they lack what the control plane demands",
         }

@@ -16,7 +16,9 @@ use crate::{
     agent::facts::Pipe,
     wire::{
         delivery::{self, Entry, Line, Point},
-        ingest::{AuditEvent, AuditSource, Finite, Labels, LogLine, MetricGroup, MetricSample, Stamp},
+        ingest::{
+            AuditEvent, AuditSource, Finite, Labels, LogLine, MetricGroup, MetricSample, Stamp,
+        },
         json,
         record::{AuditEntry, AuditOrigin, LogEntry, MetricPoint, PointGroup},
         text::{Filled, Identifier, Label, Text},
@@ -94,7 +96,8 @@ fn lines<'r>(records: impl Iterator<Item = &'r Record>) -> Batch {
 }
 
 fn log_line(line: &LogEntry) -> Option<LogLine<'_>> {
-    let label = |text| Label::parse(text).ok().filter(|label: &Label<'_>| !label.as_str().is_empty());
+    let label =
+        |text| Label::parse(text).ok().filter(|label: &Label<'_>| !label.as_str().is_empty());
     Some(LogLine {
         severity: line.severity,
         unit: label(&*line.unit),

@@ -90,15 +90,16 @@ impl Local {
                 }
                 count /= 2;
             };
-            let last = buffer.from(self.given).take(count).last().map(|held| held.number);
-            self.given = last.map_or(buffer.next(), |number| number + 1);
+            let last = buffer.from(self.given).take(count).next_back().map(|held| held.number);
+            self.given = last.map_or_else(|| buffer.next(), |number| number + 1);
             self.waiting.push_back(Parcel { body: Bytes(body), records: count });
         }
     }
 
     fn wants(&self, desk: &Desk<'_>, buffer: &Buffer) -> bool {
         let waiting = buffer.from(self.given).len();
-        waiting > 0 && (self.given.max(buffer.first()) < self.until || waiting >= desk.settings.batch_size)
+        waiting > 0
+            && (self.given.max(buffer.first()) < self.until || waiting >= desk.settings.batch_size)
     }
 
     /// Records leave the buffer up to this number: those that have not gone this way never will.
@@ -129,7 +130,8 @@ impl Local {
             Have::None(reason) => {
                 let reason = format!("its token cannot be had: {reason}");
                 self.is_unwell = true;
-                let records = mem::take(&mut self.waiting).iter().map(|parcel| parcel.records).sum();
+                let records =
+                    mem::take(&mut self.waiting).iter().map(|parcel| parcel.records).sum();
                 self.failed(desk, records, &reason);
             }
         }

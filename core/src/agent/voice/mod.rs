@@ -119,8 +119,9 @@ impl Voice {
 
     /// What the pipelines that are on have done.
     pub fn figures(&self, settings: &VoiceSettings) -> Figures {
-        let figures =
-            |pipe: Pipe| Some(*self.pipes[pipe as usize].figures(pipe, settings_of(settings, pipe)?));
+        let figures = |pipe: Pipe| {
+            Some(*self.pipes[pipe as usize].figures(pipe, settings_of(settings, pipe)?))
+        };
         Figures { pipes: Pipe::ALL.into_iter().filter_map(figures).collect() }
     }
 }

@@ -156,7 +156,8 @@ impl Pipeline {
     /// Ends the pipeline; what it holds is accounted for.
     pub(super) fn close(&mut self, pipe: Pipe) -> Option<Effect> {
         self.cut();
-        (self.rounds, self.report_due) = (Rounds { last: self.rounds.last, ..Rounds::default() }, None);
+        (self.rounds, self.report_due) =
+            (Rounds { last: self.rounds.last, ..Rounds::default() }, None);
         // Their marks are not kept, so that another process reads them again.
         self.marks = Marks::default();
         let records = self.buffer.take(self.buffer.waiting());
@@ -170,8 +171,12 @@ impl Pipeline {
     /// Time has passed, and there may be room: begins what can be begun.
     pub(super) fn advance(&mut self, desk: &mut Desk<'_>) {
         if due(&mut self.report_due, desk.now.mono, desk.settings.report_interval) {
-            (self.leg.until, self.local.until) = (self.buffer.next(), self.buffer.next());
+            self.local.until = self.buffer.next();
             self.leg.size = None;
+            // A tick within a wait that was asked for is left out.
+            if !self.leg.rests(desk.now.mono) {
+                self.leg.until = self.buffer.next();
+            }
         }
         self.ship(desk);
         self.local.pack(desk, &self.buffer);
@@ -219,8 +224,8 @@ impl Pipeline {
 
     /// Whether nothing that a drain waits for is under way.
     pub(super) fn is_idle(&self) -> bool {
-        let is_sent = self.leg.gate == Gate::Shut
-            || self.leg.is_idle() && self.buffer.waiting() == 0;
+        let is_sent =
+            self.leg.gate == Gate::Shut || self.leg.is_idle() && self.buffer.waiting() == 0;
         is_sent && (!self.is_local_open || self.local.is_idle())
     }
 
@@ -266,5 +271,5 @@ fn due(at: &mut Option<Mono>, now: Mono, interval: Duration) -> bool {
 
 /// How much room makes a round worth while that nothing but a source with more asks for.
 fn enough(settings: &PipeSettings) -> usize {
-    settings.batch_size.min(BUFFER_BYTES_MAX / RECORD_BYTES_MAX / 2).max(1)
+    settings.batch_size.clamp(1, BUFFER_BYTES_MAX / RECORD_BYTES_MAX / 2)
 }
