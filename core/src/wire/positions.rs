@@ -26,7 +26,7 @@ pub struct Positions {
 
 /// Up to where a place was read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(try_from = "Kept", into = "Kept")]
 pub enum Position {
     /// What journald calls the last entry that was read.
     Cursor(String),
@@ -42,6 +42,52 @@ pub enum Position {
         /// CRC or FNV of them; equal where the file is the same.
         head: u64,
     },
+}
+
+/// A position as it stands in the file: one member, which names its kind.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Kept {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<Offset>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Offset {
+    device: u64,
+    inode: u64,
+    offset: u64,
+    head_len: u64,
+    head: u64,
+}
+
+impl From<Position> for Kept {
+    fn from(position: Position) -> Self {
+        match position {
+            Position::Cursor(cursor) => Self { cursor: Some(cursor), offset: None },
+            Position::Offset { device, inode, offset, head_len, head } => {
+                let offset = Offset { device, inode, offset, head_len, head };
+                Self { cursor: None, offset: Some(offset) }
+            }
+        }
+    }
+}
+
+impl TryFrom<Kept> for Position {
+    type Error = &'static str;
+
+    fn try_from(kept: Kept) -> Result<Self, Self::Error> {
+        match (kept.cursor, kept.offset) {
+            (Some(cursor), None) => Ok(Self::Cursor(cursor)),
+            (None, Some(Offset { device, inode, offset, head_len, head })) => {
+                Ok(Self::Offset { device, inode, offset, head_len, head })
+            }
+            (None, None) | (Some(_), Some(_)) => Err("must have one of cursor and offset"),
+        }
+    }
 }
 
 impl Positions {

@@ -18,7 +18,7 @@ use meshward_core::{
         grammar::Name,
         http::{Body, Headers, Method, Request, Response},
         json::Raw,
-        local::Status,
+        local::{ForwarderStatus, Status},
         pulled::Unread,
         snapshot::{Entries, Entry, Peer},
     },

@@ -6,6 +6,7 @@ use core::{mem, net::IpAddr};
 use super::Turn;
 use crate::{
     agent::{
+        Agent, Settings,
         deeds::Deed,
         facts::{
             Act, Answer, Bytes, Collect, Collected, Effect, Ending, Feed, Folder, Pipe, Purpose,
@@ -16,7 +17,7 @@ use crate::{
         secrets::FETCH_MAX,
         standing,
         verdict::{self, secret},
-        voice::{self, Answered, DELIVER_TIMEOUT, GZIP_ABOVE, settings_of},
+        voice::{self, Answered, DELIVER_TIMEOUT, GZIP_ABOVE, figures::Figures, settings_of},
     },
     ids::{CallId, ExecutionId, SessionId},
     secret::Secret,
@@ -30,6 +31,13 @@ use crate::{
         timestamp::Timestamp,
     },
 };
+
+impl Agent {
+    /// What the pipelines have done, in numbers.
+    pub fn voice_figures(&self, settings: &Settings) -> Figures {
+        self.voice.figures(&settings.voice)
+    }
+}
 
 impl Turn<'_> {
     pub(super) fn voice(&mut self, input: voice::Input) {

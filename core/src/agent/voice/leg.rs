@@ -105,7 +105,8 @@ impl Pipeline {
     /// Sends the next batch that is wanted, if there is one and none is under way.
     pub(super) fn ship(&mut self, desk: &mut Desk<'_>) {
         while self.leg.is_idle() && self.is_wanted(desk) {
-            let limit = self.leg.size.unwrap_or(desk.settings.batch_size).max(1);
+            let full = desk.settings.batch_size.max(1);
+            let limit = self.leg.size.map_or(full, |size| size.min(full));
             let mut count = limit.min(self.buffer.waiting());
             if !self.copy(desk, count) && self.local.is_behind() {
                 return;
@@ -264,7 +265,7 @@ impl Pipeline {
 
     /// Packs the first records for the local endpoint, and tells whether there was room for all.
     fn copy(&mut self, desk: &Desk<'_>, count: usize) -> bool {
-        let end = self.buffer.iter().take(count).last().map_or(0, |held| held.number + 1);
+        let end = self.buffer.iter().take(count).next_back().map_or(0, |held| held.number + 1);
         self.local.until = self.local.until.max(end);
         self.local.pack(desk, &self.buffer);
         self.local.given >= end

@@ -52,6 +52,8 @@ pub(super) struct Local {
     credential: Credential,
     pub(super) figures: LocalFigures,
     streak: Streak,
+    /// The last delivery failed.
+    is_unwell: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,8 +90,8 @@ impl Local {
                 }
                 count /= 2;
             };
-            let last = buffer.from(self.given).take(count).last().map(|held| held.number);
-            self.given = last.map_or(buffer.next(), |number| number + 1);
+            let last = buffer.from(self.given).take(count).next_back().map(|held| held.number);
+            self.given = last.map_or_else(|| buffer.next(), |number| number + 1);
             self.waiting.push_back(Parcel { body: Bytes(body), records: count });
         }
     }
@@ -127,6 +129,7 @@ impl Local {
             }
             Have::None(reason) => {
                 let reason = format!("its token cannot be had: {reason}");
+                self.is_unwell = true;
                 let records =
                     mem::take(&mut self.waiting).iter().map(|parcel| parcel.records).sum();
                 self.failed(desk, records, &reason);
@@ -155,11 +158,15 @@ impl Local {
         match outcome {
             Ok(()) => {
                 self.figures.delivered += records as u64;
+                self.is_unwell = false;
                 let good = format!("the local endpoint of the {} takes records", desk.pipe.name());
                 let told = mem::take(&mut self.streak).ended(desk.now.mono, &good);
                 desk.effects.extend(told.map(Effect::Tell));
             }
-            Err(reason) => self.failed(desk, records, &reason),
+            Err(reason) => {
+                self.is_unwell = true;
+                self.failed(desk, records, &reason);
+            }
         }
     }
 
@@ -194,7 +201,7 @@ impl Local {
 
     /// Whether the endpoint is well, and has as much before it as it may have.
     pub(super) fn is_behind(&self) -> bool {
-        self.waiting.len() >= PARCELS_MAX && self.streak.failures() == 0
+        self.waiting.len() >= PARCELS_MAX && !self.is_unwell
     }
 
     pub(super) fn is_idle(&self) -> bool {

@@ -173,9 +173,13 @@ impl Pipeline {
     /// Time has passed, and there may be room: begins what can be begun.
     pub(super) fn advance(&mut self, desk: &mut Desk<'_>) {
         if due(&mut self.report_due, desk.now.mono, desk.settings.report_interval) {
-            (self.leg.until, self.local.until) = (self.buffer.next(), self.buffer.next());
+            self.local.until = self.buffer.next();
             self.leg.size = None;
             self.spool.is_wanted = true;
+            // A tick within a wait that was asked for is left out.
+            if !self.leg.rests(desk.now.mono) {
+                self.leg.until = self.buffer.next();
+            }
         }
         self.ship(desk);
         self.spool(desk);
@@ -274,5 +278,5 @@ fn due(at: &mut Option<Mono>, now: Mono, interval: Duration) -> bool {
 
 /// How much room makes a round worth while that nothing but a source with more asks for.
 fn enough(settings: &PipeSettings) -> usize {
-    settings.batch_size.min(BUFFER_BYTES_MAX / RECORD_BYTES_MAX / 2).max(1)
+    settings.batch_size.clamp(1, BUFFER_BYTES_MAX / RECORD_BYTES_MAX / 2)
 }

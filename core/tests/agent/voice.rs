@@ -1,0 +1,507 @@
+//! The pipelines: when sources are asked, when batches go, what is held, and what a filter keeps back.
+
+use std::sync::Arc;
+
+use meshward_core::{
+    agent::{
+        Change, Collected, Content, Feed, Filter, Level, LocalSettings, Pipe, PipeSettings,
+        Records, Source, VoiceSettings,
+        verdict::{Trouble, ingest::Shipped},
+        voice::{
+            Answered, Effect, Input, RECORD_BYTES_MAX, Reason, Voice,
+            figures::{Outcome, PipeFigures},
+        },
+    },
+    secret::Secret,
+    step::Step,
+    time::{Mono, Now},
+    wire::{
+        ingest::Severity,
+        positions::{Position, Positions},
+        record::{AuditEntry, AuditOrigin, LogEntry, LogSource, TEXT_MAX},
+        timestamp::Timestamp,
+    },
+};
+
+use crate::bench::{seconds, start};
+
+pub(crate) const HOST: &str = "node-1";
+
+/// Pipelines with their clock.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) voice: Voice,
+    pub(crate) settings: VoiceSettings,
+    pub(crate) now: Now,
+    /// What was ordered last.
+    pub(crate) ordered: Vec<Effect>,
+    pub(crate) notices: Vec<(Level, String)>,
+}
+
+/// Logs that are collected each 10 s, sent each 30 s, 4 in a batch.
+pub(crate) fn pipe(sources: &[Source]) -> PipeSettings {
+    PipeSettings {
+        collect_interval: seconds(10),
+        report_interval: seconds(30),
+        batch_size: 4,
+        local: None,
+        sources: sources.to_vec(),
+    }
+}
+
+pub(crate) fn logs_only() -> VoiceSettings {
+    let hostname = Arc::from(HOST);
+    let logs = Some(pipe(&[Source::Journald]));
+    VoiceSettings { logs, hostname, ..VoiceSettings::default() }
+}
+
+pub(crate) fn with_local(settings: PipeSettings) -> PipeSettings {
+    let local = LocalSettings {
+        url: "https://sink.example/logs".into(),
+        secret_key: "sink".into(),
+        tls_insecure_skip_verify: false,
+    };
+    PipeSettings { local: Some(local), ..settings }
+}
+
+pub(crate) fn line(message: &str) -> LogEntry {
+    LogEntry {
+        timestamp: Timestamp::from(start().wall),
+        source: LogSource::Journald,
+        unit: Arc::from("a.service"),
+        message: message.into(),
+        severity: Severity::Info,
+        hostname: Arc::from(HOST),
+    }
+}
+
+pub(crate) fn lines(numbers: std::ops::Range<usize>) -> Vec<LogEntry> {
+    numbers.map(|number| line(&format!("line {number}"))).collect()
+}
+
+pub(crate) fn event(source: AuditOrigin, action: &str) -> AuditEntry {
+    AuditEntry {
+        timestamp: Timestamp::from(start().wall),
+        source,
+        event_type: "t".into(),
+        subject: "{}".into(),
+        object: "{}".into(),
+        action: action.into(),
+        result: Some(meshward_core::wire::record::Outcome::Success),
+        hostname: Arc::from(HOST),
+        raw: String::new(),
+    }
+}
+
+pub(crate) fn feed(source: Source, records: Records) -> Feed {
+    Feed { source, records, marks: Vec::new(), more: false, lost: 0, troubles: Vec::new() }
+}
+
+pub(crate) fn cursor(text: &str) -> Position {
+    Position::Cursor(text.into())
+}
+
+pub(crate) fn failed(reason: &str) -> Shipped {
+    Shipped::Failed(Trouble { reason: reason.into(), retry_after: None })
+}
+
+impl Desk {
+    pub(crate) fn new(settings: VoiceSettings) -> Self {
+        let voice = Voice::default();
+        Self { voice, settings, now: start(), ordered: Vec::new(), notices: Vec::new() }
+    }
+
+    /// Pipelines with an identity, and their first rounds under way.
+    pub(crate) fn armed(settings: VoiceSettings) -> Self {
+        let mut desk = Self::new(settings);
+        desk.give(Input::Armed);
+        desk
+    }
+
+    pub(crate) fn give(&mut self, input: Input) {
+        let step = std::mem::take(&mut self.voice).step(&self.settings, self.now, input);
+        let Step { state, effects } = step;
+        self.voice = state;
+        self.notices.extend(effects.iter().filter_map(|effect| {
+            let Effect::Tell(notice) = effect else { return None };
+            Some((notice.level, notice.text.clone()))
+        }));
+        self.ordered = effects;
+    }
+
+    /// Time passes, with a tick at its end.
+    pub(crate) fn pass(&mut self, count: u64) {
+        self.now = self.now.after(seconds(count));
+        self.give(Input::Ticked);
+    }
+
+    /// The round that was begun last, with its room and from where it goes on.
+    pub(crate) fn asked(&self) -> Option<(Pipe, u64, usize, Option<Positions>)> {
+        self.ordered.iter().find_map(|effect| {
+            let Effect::Collect { pipe, round, room, from } = effect else { return None };
+            Some((*pipe, *round, *room, from.clone()))
+        })
+    }
+
+    /// The batches that were sent to the control plane, as text.
+    pub(crate) fn shipped(&self) -> Vec<String> {
+        let bodies = self.ordered.iter().filter_map(|effect| {
+            let Effect::Ship { body, .. } = effect else { return None };
+            Some(String::from_utf8(body.0.clone()).expect("text"))
+        });
+        bodies.collect()
+    }
+
+    /// The messages of the one batch of lines that was sent.
+    pub(crate) fn sent_lines(&self) -> Vec<String> {
+        match self.shipped().as_slice() {
+            [] => Vec::new(),
+            [body] => body.lines().map(message).collect(),
+            more => panic!("{} batches at once", more.len()),
+        }
+    }
+
+    pub(crate) fn delivered(&self) -> Vec<String> {
+        let bodies = self.ordered.iter().filter_map(|effect| {
+            let Effect::Deliver { body, token, .. } = effect else { return None };
+            assert_eq!(token.expose(), "token");
+            Some(String::from_utf8(body.0.clone()).expect("text"))
+        });
+        bodies.collect()
+    }
+
+    /// The positions that were ordered to be written.
+    pub(crate) fn kept(&self) -> Option<Positions> {
+        self.ordered.iter().find_map(|effect| {
+            let Effect::Keep(Change::Write(Content(bytes))) = effect else { return None };
+            Some(Positions::decode(bytes).expect("they are sound"))
+        })
+    }
+
+    pub(crate) fn collected(&mut self, pipe: Pipe, round: u64, feeds: Vec<Feed>) {
+        self.give(Input::Collected(Box::new(Collected { pipe, round, feeds })));
+    }
+
+    /// The round that is under way brings these lines.
+    pub(crate) fn brought(&mut self, round: u64, lines: Vec<LogEntry>) {
+        self.collected(Pipe::Logs, round, vec![feed(Source::Journald, Records::Lines(lines))]);
+    }
+
+    pub(crate) fn answered(&mut self, shipped: Shipped) {
+        self.give(Input::Answered(Pipe::Logs, Answered::Shipped(shipped)));
+    }
+
+    pub(crate) fn fetched(&mut self, outcome: Result<&str, &str>) {
+        let outcome = outcome.map(|token| Secret::new(token.into())).map_err(Into::into);
+        self.give(Input::Answered(Pipe::Logs, Answered::Fetched(outcome)));
+    }
+
+    pub(crate) fn delivery(&mut self, outcome: Result<(), &str>) {
+        let outcome = outcome.map_err(Into::into);
+        self.give(Input::Answered(Pipe::Logs, Answered::Delivered(outcome)));
+    }
+
+    pub(crate) fn figures(&self, pipe: Pipe) -> PipeFigures {
+        let figures = self.voice.figures(&self.settings);
+        let figures = figures.pipes.into_iter().find(|figures| figures.pipe == pipe);
+        let figures = figures.expect("the pipeline is on");
+        let dropped: u64 = figures.dropped.iter().map(|(_, count)| count).sum();
+        let ended = figures.sent + figures.filtered + figures.local_only + dropped;
+        assert_eq!(figures.collected, ended + figures.held_records, "{figures:?}");
+        figures
+    }
+
+    pub(crate) fn logs(&self) -> PipeFigures {
+        self.figures(Pipe::Logs)
+    }
+
+    pub(crate) fn dropped(&self, reason: Reason) -> u64 {
+        let dropped = self.logs().dropped;
+        dropped.iter().find(|(of, _)| *of == reason).expect("every reason is there").1
+    }
+
+    pub(crate) fn warnings(&self) -> Vec<&str> {
+        let warnings = self.notices.iter().filter(|(level, _)| *level == Level::Warn);
+        warnings.map(|(_, text)| text.as_str()).collect()
+    }
+}
+
+fn message(line: &str) -> String {
+    let (_, behind) = line.split_once(r#""message":""#).expect("a line has a message");
+    behind.split('"').next().expect("a text ends").into()
+}
+
+pub(crate) fn requests(figures: &PipeFigures, outcome: Outcome) -> u64 {
+    figures.requests.iter().find(|(of, _)| *of == outcome).expect("every outcome is there").1
+}
+
+fn after(count: u64) -> Mono {
+    start().after(seconds(count)).mono
+}
+
+#[test]
+fn sources_are_asked_at_once_when_armed_and_at_each_interval_from_then_on() {
+    let mut desk = Desk::new(logs_only());
+    desk.give(Input::Ticked);
+    assert_eq!((desk.asked(), desk.voice.wakeup()), (None, None), "nobody may be told of it yet");
+    desk.give(Input::Armed);
+    assert_eq!(desk.asked(), Some((Pipe::Logs, 1, 8, Some(Positions::default()))));
+    assert_eq!(desk.voice.wakeup(), Some(after(10)));
+    desk.brought(1, lines(0..1));
+    assert_eq!(desk.asked(), None);
+    desk.pass(10);
+    assert_eq!(desk.asked(), Some((Pipe::Logs, 2, 7, None)), "positions go with the first alone");
+    desk.pass(10);
+    assert_eq!(desk.asked(), None, "a tick is left out while a round is under way");
+    desk.brought(2, Vec::new());
+    assert_eq!(desk.asked(), None);
+    desk.pass(10);
+    assert_eq!(desk.asked().map(|(_, round, ..)| round), Some(3));
+}
+
+#[test]
+fn a_round_that_nobody_waits_for_changes_nothing() {
+    let mut desk = Desk::armed(logs_only());
+    desk.brought(1, lines(0..1));
+    let before = desk.voice.clone();
+    desk.brought(1, lines(1..2));
+    desk.brought(7, lines(1..2));
+    desk.collected(Pipe::Audit, 1, Vec::new());
+    assert_eq!(desk.voice, before);
+}
+
+#[test]
+fn what_is_held_goes_at_the_report_tick_and_not_before() {
+    let mut desk = Desk::armed(logs_only());
+    desk.brought(1, lines(0..3));
+    desk.pass(29);
+    assert_eq!(desk.shipped(), Vec::<String>::new());
+    desk.pass(1);
+    let at = Timestamp::from(start().wall);
+    let line = |number| {
+        format!(
+            r#"{{"severity":"info","unit":"a.service","hostname":"{HOST}","message":"line {number}","timestamp":"{at}"}}"#
+        )
+    };
+    assert_eq!(desk.shipped(), [format!("{}\n{}\n{}\n", line(0), line(1), line(2))]);
+    assert_eq!(desk.logs().held_records, 3, "what is under way is held");
+    desk.answered(Shipped::Taken);
+    let figures = desk.logs();
+    assert_eq!((figures.sent, figures.held_records, figures.held_bytes), (3, 0, 0));
+    assert_eq!(figures.last_success, Some(desk.now.mono));
+    assert_eq!(requests(&figures, Outcome::Accepted), 1);
+    assert!(desk.ordered.contains(&Effect::Admitted));
+}
+
+#[test]
+fn a_full_batch_goes_at_once_and_one_request_is_under_way() {
+    let mut desk = Desk::armed(logs_only());
+    desk.brought(1, lines(0..7));
+    assert_eq!(desk.sent_lines(), ["line 0", "line 1", "line 2", "line 3"]);
+    desk.answered(Shipped::Taken);
+    assert_eq!(desk.sent_lines(), Vec::<String>::new(), "three wait for the tick");
+    desk.pass(30);
+    assert_eq!(desk.sent_lines(), ["line 4", "line 5", "line 6"]);
+}
+
+#[test]
+fn a_source_with_more_is_asked_as_soon_as_there_is_room() {
+    let mut desk = Desk::armed(logs_only());
+    let more = |numbers| {
+        let records = Records::Lines(lines(numbers));
+        vec![Feed { more: true, ..feed(Source::Journald, records) }]
+    };
+    desk.collected(Pipe::Logs, 1, more(0..8));
+    assert_eq!(desk.asked(), None, "there is no room");
+    assert_eq!(desk.sent_lines().len(), 4);
+    desk.answered(Shipped::Taken);
+    assert_eq!((desk.sent_lines().len(), desk.asked()), (4, Some((Pipe::Logs, 2, 4, None))));
+    desk.collected(Pipe::Logs, 2, more(8..12));
+    desk.answered(Shipped::Taken);
+    assert_eq!((desk.sent_lines().len(), desk.asked()), (4, Some((Pipe::Logs, 3, 4, None))));
+    desk.answered(failed("away"));
+    desk.collected(Pipe::Logs, 3, more(12..16));
+    assert_eq!((desk.sent_lines().len(), desk.asked()), (0, None), "nothing but the ticks is left");
+    desk.pass(10);
+    assert_eq!(desk.asked(), Some((Pipe::Logs, 4, 0, None)), "sources that can wait bring nothing");
+    desk.collected(Pipe::Logs, 4, more(0..0));
+    assert_eq!(desk.asked(), None);
+    assert_eq!(desk.dropped(Reason::Full), 0);
+}
+
+#[test]
+fn beyond_twice_the_batch_size_the_oldest_give_way_and_one_warning_sums_them_up() {
+    let mut desk = Desk::armed(logs_only());
+    desk.give(Input::Quieted);
+    desk.brought(1, lines(0..10));
+    assert_eq!((desk.logs().held_records, desk.dropped(Reason::Full)), (8, 2));
+    assert!(desk.warnings()[0].starts_with("records of the logs were dropped: 2 for want of room"));
+    for round in 2..=30 {
+        desk.pass(10);
+        desk.brought(round, lines(0..1));
+    }
+    assert_eq!((desk.dropped(Reason::Full), desk.warnings().len()), (31, 1), "290 s have passed");
+    desk.pass(10);
+    assert_eq!(desk.warnings().len(), 2);
+    assert!(desk.warnings()[1].contains("dropped: 29 for want of room"));
+}
+
+#[test]
+fn what_is_under_way_is_not_dropped_for_what_comes() {
+    let mut desk = Desk::armed(logs_only());
+    desk.brought(1, lines(0..4));
+    desk.pass(10);
+    desk.brought(2, lines(4..12));
+    assert_eq!((desk.logs().held_records, desk.dropped(Reason::Full)), (8, 4));
+    desk.answered(failed("away"));
+    desk.pass(20);
+    assert_eq!(desk.sent_lines(), ["line 0", "line 1", "line 2", "line 3"]);
+    desk.answered(Shipped::Taken);
+    assert_eq!(desk.sent_lines(), ["line 8", "line 9", "line 10", "line 11"]);
+}
+
+#[test]
+fn no_more_is_held_than_eight_mebibytes_and_no_more_is_asked_for_than_fits() {
+    let mut desk = Desk::new(logs_only());
+    desk.settings.logs = Some(PipeSettings { batch_size: 5_000, ..pipe(&[Source::Journald]) });
+    desk.give(Input::Armed);
+    let room = (8 << 20) / RECORD_BYTES_MAX;
+    assert_eq!(desk.asked().map(|(_, _, room, _)| room), Some(room));
+    let long = line(&"x".repeat(TEXT_MAX + 11));
+    desk.brought(1, vec![long.clone(); room]);
+    assert_eq!(desk.dropped(Reason::Full), 0, "what was asked for fits, however long it is");
+    desk.pass(10);
+    let (_, _, room, _) = desk.asked().expect("a round is begun");
+    desk.brought(2, vec![long; room + 100]);
+    assert!(desk.logs().held_bytes <= 8 << 20);
+    assert!(desk.dropped(Reason::Full) > 0);
+}
+
+#[test]
+fn a_batch_has_no_more_than_four_mebibytes() {
+    let mut desk = Desk::new(logs_only());
+    desk.settings.logs = Some(PipeSettings { batch_size: 300, ..pipe(&[Source::Journald]) });
+    desk.give(Input::Armed);
+    // Each takes six times its length in JSON.
+    desk.brought(1, vec![line(&"\u{1}".repeat(TEXT_MAX)); 300]);
+    let bodies = desk.shipped();
+    assert_eq!(bodies.len(), 1);
+    assert!(bodies[0].len() <= 4 << 20 && bodies[0].len() > 1 << 20, "{}", bodies[0].len());
+}
+
+#[test]
+fn lines_are_kept_back_by_severity_then_by_the_units_included_then_by_those_excluded() {
+    let unit = |unit: &str, severity| LogEntry { unit: Arc::from(unit), severity, ..line("x") };
+    let all = vec![
+        unit("a", Severity::Warning),
+        unit("a", Severity::Err),
+        unit("a", Severity::Notice),
+        unit("b", Severity::Emerg),
+        unit("c", Severity::Emerg),
+        unit("", Severity::Emerg),
+    ];
+    let passing = |filter: Filter| {
+        let mut desk = Desk::armed(VoiceSettings { filter, ..logs_only() });
+        desk.give(Input::Quieted);
+        desk.brought(1, all.clone());
+        let figures = desk.logs();
+        assert_eq!(figures.filtered + figures.held_records, 6);
+        figures.held_records
+    };
+    assert_eq!(passing(Filter::default()), 6);
+    let grave = Filter { min_severity: Some(Severity::Warning), ..Filter::default() };
+    assert_eq!(passing(grave.clone()), 5);
+    let included = Filter { include_units: vec!["a".into(), "b".into()], ..grave };
+    assert_eq!(passing(included.clone()), 3);
+    let excluded = Filter { exclude_units: vec!["b".into()], ..included };
+    assert_eq!(passing(excluded), 2);
+    let excluded = Filter { exclude_units: vec!["b".into()], ..Filter::default() };
+    assert_eq!(passing(excluded), 5);
+}
+
+#[test]
+fn changed_settings_are_followed_at_once() {
+    let mut desk = Desk::armed(logs_only());
+    desk.brought(1, lines(0..3));
+    let pipe = pipe(&[Source::Journald]);
+    let quick = PipeSettings { collect_interval: seconds(1), report_interval: seconds(2), ..pipe };
+    desk.settings.logs = Some(PipeSettings { batch_size: 2, ..quick });
+    desk.give(Input::Retimed);
+    assert_eq!(desk.sent_lines(), ["line 0", "line 1"], "a batch is full by now");
+    assert_eq!(desk.voice.wakeup(), Some(after(1)));
+    desk.answered(Shipped::Taken);
+    desk.pass(1);
+    assert!(desk.asked().is_some());
+    desk.pass(1);
+    assert_eq!(desk.sent_lines(), ["line 2"]);
+}
+
+#[test]
+fn a_pipeline_that_is_turned_off_ends_and_one_that_is_turned_on_begins() {
+    let mut desk = Desk::armed(logs_only());
+    desk.brought(1, lines(0..3));
+    let logs = desk.settings.logs.take();
+    desk.settings.audit = Some(pipe(&[Source::Auditd]));
+    desk.give(Input::Retimed);
+    assert_eq!(desk.asked().map(|(pipe, ..)| pipe), Some(Pipe::Audit));
+    assert!(desk.warnings()[0].contains("3 at a stop"), "{:?}", desk.warnings());
+    assert_eq!(desk.voice.held(Pipe::Logs), 0);
+    desk.settings.logs = logs;
+    desk.give(Input::Retimed);
+    assert_eq!(desk.asked().map(|(pipe, round, ..)| (pipe, round)), Some((Pipe::Logs, 2)));
+    assert_eq!(desk.dropped(Reason::Stopped), 3);
+}
+
+#[test]
+fn a_refused_identity_holds_back_what_is_collected_and_the_next_one_sends_it() {
+    let mut desk = Desk::armed(logs_only());
+    desk.brought(1, lines(0..4));
+    assert_eq!(desk.sent_lines().len(), 4);
+    desk.give(Input::Quieted);
+    desk.pass(10);
+    assert!(desk.asked().is_some(), "collecting goes on");
+    desk.brought(2, lines(4..6));
+    desk.answered(Shipped::Taken);
+    desk.pass(20);
+    assert_eq!((desk.shipped().len(), desk.logs().sent, desk.logs().held_records), (0, 0, 6));
+    desk.give(Input::Armed);
+    assert_eq!(desk.sent_lines(), ["line 0", "line 1", "line 2", "line 3"]);
+}
+
+#[test]
+fn troubles_are_told_at_once_then_when_they_change_or_hourly_and_their_end_once() {
+    let mut desk = Desk::armed(logs_only());
+    let mut round = 0;
+    let mut hear = |desk: &mut Desk, troubles: &[&str]| {
+        round += 1;
+        let troubles = troubles.iter().map(|text| (*text).to_owned()).collect();
+        let records = Records::Lines(Vec::new());
+        desk.notices.clear();
+        desk.collected(
+            Pipe::Logs,
+            round,
+            vec![Feed { troubles, ..feed(Source::Journald, records) }],
+        );
+        desk.pass(10);
+        desk.notices.clone()
+    };
+    let warned = |text: &str| vec![(Level::Warn, format!("collecting from journald: {text}"))];
+    assert_eq!(hear(&mut desk, &["no room for 3 files"]), warned("no room for 3 files"));
+    assert_eq!(hear(&mut desk, &["no room for 17 files"]), []);
+    assert_eq!(desk.logs().sources[0].troubles, 1);
+    assert_eq!(hear(&mut desk, &["no room for 1 files", "gone"]), warned("gone"));
+    desk.pass(3600);
+    assert_eq!(hear(&mut desk, &["gone"]), warned("gone"));
+    assert_eq!(hear(&mut desk, &[]), [(Level::Info, "journald is collected from again".into())]);
+    assert_eq!(hear(&mut desk, &[]), []);
+}
+
+#[test]
+fn what_a_source_loses_itself_is_accounted_for() {
+    let mut desk = Desk::armed(logs_only());
+    let records = Records::Lines(lines(0..1));
+    desk.collected(Pipe::Logs, 1, vec![Feed { lost: 9, ..feed(Source::Journald, records) }]);
+    assert_eq!((desk.logs().collected, desk.dropped(Reason::LostAtSource)), (10, 9));
+    assert_eq!(desk.logs().sources[0].lost, 9);
+    assert!(desk.warnings()[0].contains("9 by their source"));
+}
