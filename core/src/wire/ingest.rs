@@ -5,6 +5,8 @@
 //! Specification: "Ingest records"; `decisions.md` sections 5 (Ingest limits) and 7 (`metrics.value`, NUL, Zero
 //! timestamp, Label names).
 
+pub mod encode;
+
 use alloc::vec::Vec;
 use core::{fmt, marker::PhantomData};
 

@@ -8,6 +8,8 @@
 //!
 //! Specification: "Internal record shapes (local endpoint delivery)", "Agent-side conversion rules for ingest".
 
+pub mod encode;
+
 use alloc::{string::String, sync::Arc, vec::Vec};
 
 use serde::{Deserialize, Serialize};
@@ -71,6 +73,65 @@ pub enum Reading {
     GcNumGc,
     UptimeSeconds,
     ReconnectCount,
+}
+
+impl Reading {
+    /// Every one, in the order of the table.
+    pub const ALL: [Self; 24] = [
+        Self::CpuUsagePercent,
+        Self::MemoryUsedBytes,
+        Self::MemoryTotalBytes,
+        Self::DiskUsedBytes,
+        Self::DiskTotalBytes,
+        Self::NetworkRxBytes,
+        Self::NetworkTxBytes,
+        Self::LoadAvg1,
+        Self::LoadAvg5,
+        Self::LoadAvg15,
+        Self::RxBytes,
+        Self::TxBytes,
+        Self::HandshakeSucceeded,
+        Self::HandshakeStale,
+        Self::PacketLossPercent,
+        Self::LastHandshakeTimestampSeconds,
+        Self::RttSeconds,
+        Self::GoroutineCount,
+        Self::HeapAllocBytes,
+        Self::HeapSysBytes,
+        Self::GcPauseTotalNs,
+        Self::GcNumGc,
+        Self::UptimeSeconds,
+        Self::ReconnectCount,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CpuUsagePercent => "cpu_usage_percent",
+            Self::MemoryUsedBytes => "memory_used_bytes",
+            Self::MemoryTotalBytes => "memory_total_bytes",
+            Self::DiskUsedBytes => "disk_used_bytes",
+            Self::DiskTotalBytes => "disk_total_bytes",
+            Self::NetworkRxBytes => "network_rx_bytes",
+            Self::NetworkTxBytes => "network_tx_bytes",
+            Self::LoadAvg1 => "load_avg_1",
+            Self::LoadAvg5 => "load_avg_5",
+            Self::LoadAvg15 => "load_avg_15",
+            Self::RxBytes => "rx_bytes",
+            Self::TxBytes => "tx_bytes",
+            Self::HandshakeSucceeded => "handshake_succeeded",
+            Self::HandshakeStale => "handshake_stale",
+            Self::PacketLossPercent => "packet_loss_percent",
+            Self::LastHandshakeTimestampSeconds => "last_handshake_timestamp_seconds",
+            Self::RttSeconds => "rtt_seconds",
+            Self::GoroutineCount => "goroutine_count",
+            Self::HeapAllocBytes => "heap_alloc_bytes",
+            Self::HeapSysBytes => "heap_sys_bytes",
+            Self::GcPauseTotalNs => "gc_pause_total_ns",
+            Self::GcNumGc => "gc_num_gc",
+            Self::UptimeSeconds => "uptime_seconds",
+            Self::ReconnectCount => "reconnect_count",
+        }
+    }
 }
 
 /// One line of a log.

@@ -6,8 +6,8 @@
 //! Specification: `decisions.md` section 5 (Timestamps).
 
 use alloc::{
-    format,
     string::{String, ToString},
+    vec::Vec,
 };
 use core::{fmt, time::Duration};
 
@@ -174,24 +174,63 @@ const fn date_from_1970(days: i64) -> (i64, i64, i64) {
     (era * 400 + year_of_era + (month <= 2) as i64, month, day)
 }
 
-impl fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = i64::try_from(self.0.div_euclid(NANOS)).unwrap_or_default();
-        let nanos = self.0.rem_euclid(NANOS);
+/// A timestamp with nine digits of a fraction, the longest that is written.
+const LONGEST: [u8; 30] = *b"0000-00-00T00:00:00.000000000Z";
+
+/// How long it is without a fraction and without what says that it is in UTC.
+const TO_THE_SECOND: usize = 19;
+
+impl Timestamp {
+    /// Writes the text into a buffer.
+    pub fn write(self, into: &mut Vec<u8>) {
+        let (text, length) = self.spelled();
+        into.extend_from_slice(&text[..length]);
+    }
+
+    /// The text, and how many of its bytes count.
+    fn spelled(self) -> ([u8; LONGEST.len()], usize) {
+        let (seconds, nanos) = self.split();
         let (year, month, day) = date_from_1970(seconds.div_euclid(DAY));
         let time = seconds.rem_euclid(DAY);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}",
-            time / 3600,
-            time / 60 % 60,
-            time % 60
-        )?;
-        if nanos != 0 {
-            let digits: String = format!("{nanos:09}");
-            write!(f, ".{}", digits.trim_end_matches('0'))?;
+        let mut text = LONGEST;
+        let pairs = [year / 100, year % 100, month, day, time / 3600, time / 60 % 60, time % 60];
+        for (at, pair) in [0, 2, 5, 8, 11, 14, 17].into_iter().zip(pairs) {
+            text[at] = digit(pair / 10);
+            text[at + 1] = digit(pair % 10);
         }
-        f.write_str("Z")
+        let mut end = TO_THE_SECOND;
+        if nanos != 0 {
+            let mut rest = nanos;
+            for at in (TO_THE_SECOND + 1..LONGEST.len() - 1).rev() {
+                text[at] = digit(rest % 10);
+                rest /= 10;
+            }
+            let zeros = text[..LONGEST.len() - 1].iter().rev().take_while(|one| **one == b'0');
+            end = LONGEST.len() - 1 - zeros.count();
+        }
+        text[end] = b'Z';
+        (text, end + 1)
+    }
+
+    /// Seconds since 1970 and the nanoseconds behind them; most instants need no division of 128 bits.
+    fn split(self) -> (i64, i64) {
+        if let Ok(nanos) = i64::try_from(self.0) {
+            return (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
+        }
+        let part = |number: i128| i64::try_from(number).unwrap_or_default();
+        (part(self.0.div_euclid(NANOS)), part(self.0.rem_euclid(NANOS)))
+    }
+}
+
+/// Of a number below ten.
+const fn digit(number: i64) -> u8 {
+    b'0' + number as u8
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (text, length) = self.spelled();
+        f.write_str(str::from_utf8(&text[..length]).map_err(|_| fmt::Error)?)
     }
 }
 

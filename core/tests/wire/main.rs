@@ -6,6 +6,7 @@ mod canary;
 mod capabilities;
 mod checksums;
 mod differential;
+mod encode;
 mod endpoint;
 mod envelope;
 mod event;

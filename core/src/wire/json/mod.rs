@@ -13,6 +13,7 @@ mod door;
 mod fault;
 mod lexer;
 mod names;
+mod number;
 mod quote;
 mod raw;
 mod scan;
@@ -22,6 +23,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 pub use fault::{Fault, Kind};
+pub use number::number;
 pub use quote::{QUOTED_MAX, quote};
 pub use raw::Raw;
 

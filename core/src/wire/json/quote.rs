@@ -2,28 +2,38 @@
 
 use alloc::vec::Vec;
 
+use super::scan;
+
 /// How many bytes one byte of a text may become.
 pub const QUOTED_MAX: usize = 6;
 
 /// Writes the text in its quotes, as the encoder of all other values would.
 pub fn quote(into: &mut Vec<u8>, text: &str) {
     into.push(b'"');
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' => into.extend_from_slice(&[b'\\', byte]),
-            b'\x08' => into.extend_from_slice(b"\\b"),
-            b'\t' => into.extend_from_slice(b"\\t"),
-            b'\n' => into.extend_from_slice(b"\\n"),
-            b'\x0c' => into.extend_from_slice(b"\\f"),
-            b'\r' => into.extend_from_slice(b"\\r"),
-            0..0x20 => {
-                into.extend_from_slice(b"\\u00");
-                into.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
-            }
-            _ => into.push(byte),
-        }
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, special) = rest.split_at(scan::plain(rest));
+        into.extend_from_slice(plain);
+        let Some((byte, behind)) = special.split_first() else { break };
+        escape(into, *byte);
+        rest = behind;
     }
     into.push(b'"');
+}
+
+fn escape(into: &mut Vec<u8>, byte: u8) {
+    match byte {
+        b'\x08' => into.extend_from_slice(b"\\b"),
+        b'\t' => into.extend_from_slice(b"\\t"),
+        b'\n' => into.extend_from_slice(b"\\n"),
+        b'\x0c' => into.extend_from_slice(b"\\f"),
+        b'\r' => into.extend_from_slice(b"\\r"),
+        0..0x20 => {
+            let code = [b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(byte & 15)];
+            into.extend_from_slice(&code);
+        }
+        _ => into.extend_from_slice(&[b'\\', byte]),
+    }
 }
 
 const fn digit(half: u8) -> u8 {

@@ -18,10 +18,12 @@ pub struct Raw(Box<str>);
 impl Raw {
     /// Takes a text that is one JSON value; `None` where it is not.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut lexer = Lexer::new(text);
-        let value = lexer.skip().ok()?;
-        lexer.end().ok()?;
-        Some(Self(value.into()))
+        one_value(text).map(|value| Self(value.into()))
+    }
+
+    /// Whether a text is one JSON value.
+    pub fn is_json(text: &str) -> bool {
+        one_value(text).is_some()
     }
 
     /// The text, without white space around it.
@@ -58,6 +60,14 @@ impl Raw {
     pub fn is_null(&self) -> bool {
         &*self.0 == "null"
     }
+}
+
+/// The one value that a text is, without white space around it.
+fn one_value(text: &str) -> Option<&str> {
+    let mut lexer = Lexer::new(text);
+    let value = lexer.skip().ok()?;
+    lexer.end().ok()?;
+    Some(value)
 }
 
 impl fmt::Debug for Raw {

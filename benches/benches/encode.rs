@@ -1,0 +1,256 @@
+//! Batches written and compressed as the agent does it, beside the usual way: owned records with a time of `chrono` on
+//! `serde_json`, and a new encoder of `miniz_oxide` for each batch, as `flate2` makes it where nobody says otherwise.
+//!
+//! The two of a pair take turns; only their ratio means something on another machine.
+
+use std::{collections::BTreeMap, hint::black_box, io::Write as _, sync::Arc};
+
+use chrono::{DateTime, Utc};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use meshward_benches::{tell, took};
+use meshward_core::wire::{
+    ingest::{Severity, encode},
+    record::{
+        AuditEntry, AuditOrigin, LogEntry, LogSource, MetricPoint, Outcome, PointGroup, Reading,
+    },
+    timestamp::Timestamp,
+};
+use meshward_shell::gzip::Packer;
+use miniz_oxide::deflate::core::{
+    CompressorOxide, TDEFLFlush, compress, create_comp_flags_from_zip_params,
+};
+use serde::Serialize;
+
+/// How often each of a pair is done in its turn.
+const TURN: u32 = 20;
+
+#[derive(Serialize)]
+struct UsualLine {
+    severity: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hostname: Option<String>,
+    message: String,
+    timestamp: DateTime<Utc>,
+}
+
+#[derive(Serialize)]
+struct UsualEvent {
+    source: &'static str,
+    action: String,
+    outcome: &'static str,
+    timestamp: DateTime<Utc>,
+}
+
+#[derive(Serialize)]
+struct UsualSample {
+    group: &'static str,
+    name: &'static str,
+    value: f64,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    labels: BTreeMap<String, String>,
+    timestamp: DateTime<Utc>,
+}
+
+fn time(at: usize) -> (Timestamp, DateTime<Utc>) {
+    let nanos = at * 7_654_321 % 1_000_000_000;
+    let text = format!("2026-01-15T10:{:02}:{:02}.{nanos:09}Z", at / 60 % 60, at % 60);
+    let usual = text.parse().expect("the time is well spelled");
+    (Timestamp::parse(&text).expect("the time is well spelled"), usual)
+}
+
+fn lines() -> (Vec<LogEntry>, Vec<UsualLine>) {
+    let messages = [
+        "Accepted publickey for deploy from 203.0.113.7 port 51234 ssh2: ED25519 SHA256:Tm90QVJlYWxLZXk",
+        "pam_unix(sshd:session): session opened for user deploy(uid=1001) by (uid=0)",
+        "time=\"2026-01-15T10:30:00Z\" level=info msg=\"reconciled 12 objects\" took=8.3ms",
+        "GET /healthz 200 1ms",
+        "Started Session 4711 of User deploy.",
+    ];
+    let hostname: Arc<str> = "edge-frankfurt-17".into();
+    let units = ["sshd.service", "kubelet.service", "nginx.service"];
+    let pair = |at: usize| {
+        let (timestamp, usual) = time(at);
+        let severity = [Severity::Info, Severity::Warning, Severity::Err][at % 3];
+        let message = format!("{} [{at}]", messages[at % messages.len()]);
+        let usual = UsualLine {
+            severity: severity.name(),
+            unit: Some(units[at % 3].to_owned()),
+            hostname: Some(hostname.to_string()),
+            message: message.clone(),
+            timestamp: usual,
+        };
+        let (source, unit) = (LogSource::Journald, units[at % 3].into());
+        let hostname = Arc::clone(&hostname);
+        (LogEntry { timestamp, source, unit, message, severity, hostname }, usual)
+    };
+    (0..200).map(pair).unzip()
+}
+
+fn events() -> (Vec<AuditEntry>, Vec<UsualEvent>) {
+    let pair = |at: usize| {
+        let (timestamp, usual) = time(at);
+        let action = ["execve", "openat", "create", "delete"][at % 4];
+        let failed = at % 5 == 4;
+        let usual = UsualEvent {
+            source: ["auditd", "k8s"][at % 2],
+            action: action.to_owned(),
+            outcome: if failed { "failure" } else { "success" },
+            timestamp: usual,
+        };
+        let entry = AuditEntry {
+            timestamp,
+            source: [AuditOrigin::Auditd, AuditOrigin::K8sAudit][at % 2],
+            event_type: "SYSCALL".to_owned(),
+            subject: "{}".to_owned(),
+            object: "{}".to_owned(),
+            action: action.to_owned(),
+            result: Some(if failed { Outcome::Failure } else { Outcome::Success }),
+            hostname: "edge-frankfurt-17".into(),
+            raw: String::new(),
+        };
+        (entry, usual)
+    };
+    (0..500).map(pair).unzip()
+}
+
+/// Ten points of ten samples: one of the machine, and nine peers in turns.
+fn points() -> (Vec<MetricPoint>, Vec<UsualSample>) {
+    let mut usual = Vec::new();
+    let points = (0..10).map(|at| {
+        let (timestamp, written) = time(at);
+        let group = if at == 0 { PointGroup::System } else { PointGroup::Tunnel };
+        let peer = (at > 0).then(|| format!("0190a8b8-a0c0-7a0a-8a0a-a0a0a0a0a0{at:02x}"));
+        let data: Vec<(Reading, f64)> = Reading::ALL[..10]
+            .iter()
+            .enumerate()
+            .map(|(place, reading)| {
+                let whole = (place * 123_456_789 + at) as f64;
+                (*reading, if place % 3 == 0 { whole / 7.0 } else { whole })
+            })
+            .collect();
+        usual.extend(data.iter().map(|(reading, value)| UsualSample {
+            group: if at == 0 { "node_resources" } else { "tunnel_health" },
+            name: reading.name(),
+            value: *value,
+            labels: peer.iter().map(|peer| ("peer_id".to_owned(), peer.clone())).collect(),
+            timestamp: written,
+        }));
+        MetricPoint { timestamp, group, peer_id: peer, data }
+    });
+    (points.collect(), usual)
+}
+
+fn usual_lines<T: Serialize>(records: &[T]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for record in records {
+        serde_json::to_writer(&mut body, record).expect("memory takes all");
+        body.push(b'\n');
+    }
+    body
+}
+
+fn usual_array<T: Serialize>(records: &[T]) -> Vec<u8> {
+    serde_json::to_vec(records).expect("memory takes all")
+}
+
+/// What `flate2` does with a `GzEncoder` over a `Vec` on its usual backend, where the batch comes in one piece.
+fn usual_gzip(body: &[u8]) -> Vec<u8> {
+    let flags = create_comp_flags_from_zip_params(6, -15, 0);
+    let mut state = CompressorOxide::new(flags);
+    let mut packed = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
+    let mut piece = vec![0; 32 << 10];
+    let mut rest = body;
+    loop {
+        let (status, read, written) = compress(&mut state, rest, &mut piece, TDEFLFlush::Finish);
+        rest = &rest[read..];
+        packed.extend_from_slice(&piece[..written]);
+        if status == miniz_oxide::deflate::core::TDEFLStatus::Done {
+            break;
+        }
+    }
+    packed.extend_from_slice(&crc32fast::hash(body).to_le_bytes());
+    packed.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    packed
+}
+
+/// One batch in both ways.
+struct Pair<'b> {
+    name: &'static str,
+    ours: Box<dyn Fn(&mut Vec<u8>) -> usize + 'b>,
+    usual: Box<dyn Fn() -> Vec<u8> + 'b>,
+}
+
+impl Pair<'_> {
+    fn write(&self, body: &mut Vec<u8>) {
+        body.clear();
+        black_box((self.ours)(body));
+    }
+}
+
+fn bench(c: &mut Criterion) {
+    let ((lines, usual_l), (events, usual_e), (points, usual_p)) = (lines(), events(), points());
+    let pairs = [
+        Pair {
+            name: "200 log lines",
+            ours: Box::new(|into| encode::lines(into, black_box(&lines))),
+            usual: Box::new(|| usual_lines(black_box(&usual_l))),
+        },
+        Pair {
+            name: "500 audit events",
+            ours: Box::new(|into| encode::events(into, black_box(&events))),
+            usual: Box::new(|| usual_lines(black_box(&usual_e))),
+        },
+        Pair {
+            name: "100 samples",
+            ours: Box::new(|into| encode::samples(into, black_box(&points))),
+            usual: Box::new(|| usual_array(black_box(&usual_p))),
+        },
+    ];
+    for pair in &pairs {
+        written(c, pair);
+    }
+    for pair in &pairs {
+        in_turns(pair);
+    }
+}
+
+fn written(c: &mut Criterion, pair: &Pair<'_>) {
+    let (mut body, mut packer) = (Vec::new(), Packer::default());
+    pair.write(&mut body);
+    let mut group = c.benchmark_group(format!("encode {}", pair.name));
+    group.throughput(Throughput::Bytes(body.len() as u64));
+    group.bench_function("written", |b| b.iter(|| pair.write(&mut body)));
+    group.bench_function("serde_json and chrono", |b| b.iter(|| (pair.usual)()));
+    group.bench_function("packed", |b| b.iter(|| packer.pack(&body).expect("memory takes all")));
+    group.bench_function("packed as usual", |b| b.iter(|| usual_gzip(&body)));
+    group.finish();
+}
+
+fn in_turns(pair: &Pair<'_>) {
+    let (mut body, mut packer) = (Vec::new(), Packer::default());
+    tell(&format!("{}: usual time of writing over ours", pair.name), || {
+        (took(TURN, || (pair.usual)()), took(TURN, || pair.write(&mut body)))
+    });
+    tell(&format!("{}: usual time of writing and gzip over ours", pair.name), || {
+        let usual = took(TURN, || usual_gzip(&(pair.usual)()));
+        let ours = took(TURN, || {
+            pair.write(&mut body);
+            packer.pack(&body).expect("memory takes all")
+        });
+        (usual, ours)
+    });
+    let usual = usual_gzip(&(pair.usual)()).len();
+    let ours = packer.pack(&body).expect("memory takes all").len();
+    let told = format!(
+        "{}: {ours} of {} bytes, usual {usual}: {:.3}\n",
+        pair.name,
+        body.len(),
+        ours as f64 / usual as f64
+    );
+    std::io::stdout().write_all(told.as_bytes()).expect("somebody reads");
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);
