@@ -17,6 +17,7 @@ mod local_ask;
 mod local_http;
 mod local_node;
 mod manifest;
+mod numbers;
 mod plane;
 mod request;
 mod route;
@@ -39,6 +40,7 @@ pub use host_key::host_key;
 pub use local::decode_local;
 pub use local_http::{local_http, local_statuses};
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
+pub use numbers::numbers;
 pub use plane::{plane_http, plane_statuses};
 pub use sse::sse;
 pub use stun::stun;
@@ -53,7 +55,7 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 29] = [
+pub const TARGETS: [Target; 30] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -78,6 +80,7 @@ pub const TARGETS: [Target; 29] = [
     Target { name: "host_key", run: host_key },
     Target { name: "json_differential", run: json_differential },
     Target { name: "local_http", run: local_http },
+    Target { name: "numbers", run: numbers },
     Target { name: "plane_http", run: plane_http },
     Target { name: "sse", run: sse },
     Target { name: "stun", run: stun },

@@ -30,6 +30,7 @@ mod quote;
 mod retry_after;
 mod secret;
 mod signing_keys;
+mod sources_numbers;
 mod spool;
 mod sse;
 mod sse_parser;

@@ -2,7 +2,7 @@
 
 mod none;
 
-use std::fmt;
+use std::{fmt, time::SystemTime};
 
 use meshward_core::wire::grammar::PublicKey;
 
@@ -12,4 +12,18 @@ pub use none::NoTunnel;
 pub trait Tunnel: fmt::Debug + Send + Sync {
     /// Lets the device use the private key with this public half; it may block, and the error is told in words.
     fn install(&self, key: PublicKey) -> Result<(), String>;
+
+    /// What the device knows of its peers; it may block, and the error is told in words.
+    fn peers(&self) -> Result<Vec<PeerStats>, String>;
+}
+
+/// What a device knows of one peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerStats {
+    /// As the snapshot names the peer, or its public key where the device was not told by what name.
+    pub id: String,
+    pub rx_bytes: u64,
+    pub tx_bytes: u64,
+    /// Absent where there was none.
+    pub last_handshake: Option<SystemTime>,
 }

@@ -3,9 +3,12 @@
 mod collect;
 mod deliver;
 mod parts;
+mod peers;
 mod ship;
 mod source;
 mod spool;
+mod stats;
+mod system;
 
 use std::collections::BTreeMap;
 

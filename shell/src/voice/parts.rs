@@ -7,10 +7,16 @@ use meshward_core::{
     wire::ingest::Severity,
 };
 
-use super::{collect::Collectors, deliver::Endpoints, spool::SpoolPlace};
+use tokio::runtime::Handle;
+
+use super::{
+    collect::Collectors, deliver::Endpoints, peers::Peers, source::Collector, spool::SpoolPlace,
+    stats::Stats, system::System,
+};
 use crate::{
     client::ClientError,
     config::{Backend, Config, Pipeline},
+    tunnel::NoTunnel,
 };
 
 /// What the hands need of it.
@@ -25,11 +31,30 @@ impl VoiceParts {
     pub(crate) fn new(config: &Config, purpose: Purpose) -> Result<Self, ClientError> {
         let settings = settings(config, purpose);
         Ok(Self {
-            collectors: Collectors::new(),
+            collectors: collectors(config, purpose),
             endpoints: Endpoints::new(&settings)?,
             spools: spools(config, purpose),
         })
     }
+}
+
+/// What is asked by an agent that runs; it must be called within the runtime.
+fn collectors(config: &Config, purpose: Purpose) -> Collectors {
+    let mut collectors = Collectors::new();
+    if purpose == Purpose::Run && config.metrics.enabled {
+        collectors.insert(Pipe::Metrics, metrics(config));
+    }
+    collectors
+}
+
+fn metrics(config: &Config) -> Vec<Box<dyn Collector>> {
+    let runtime = Handle::current();
+    let mut metrics: Vec<Box<dyn Collector>> =
+        vec![Box::new(System::new()), Box::new(Stats::new(runtime.clone()))];
+    if config.tunnel.backend != Backend::None {
+        metrics.push(Box::new(Peers::new(Arc::new(NoTunnel), runtime)));
+    }
+    metrics
 }
 
 /// The folder below the data directory in which records wait.

@@ -4,5 +4,6 @@
 //! caller can reach is safe whatever it passes.
 
 pub mod execute;
+pub mod heap;
 pub mod peer;
 pub mod process;
