@@ -17,7 +17,7 @@ use super::{
 };
 
 /// Where tools are looked for.
-pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The longest output that is kept, in bytes.
 pub const OUTPUT_MAX: usize = 512 * 1024;
