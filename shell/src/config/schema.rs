@@ -180,7 +180,7 @@ pub(super) const KEYS: &[Key] = &[
     judged_later("logs.report_interval", "30s"),
     batch("logs.batch_size", 200),
     flag("logs.journald", true),
-    list("logs.file_patterns", forms::path, &[]),
+    list("logs.file_patterns", forms::file_pattern, &[]),
     maybe("logs.filter.min_severity", forms::severity),
     list("logs.filter.include_units", forms::plain, &[]),
     list("logs.filter.exclude_units", forms::plain, &[]),

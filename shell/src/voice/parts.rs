@@ -7,7 +7,13 @@ use meshward_core::{
     wire::ingest::Severity,
 };
 
-use super::{collect::Collectors, deliver::Endpoints};
+use super::{
+    collect::Collectors,
+    deliver::Endpoints,
+    files::{Files, Patterns},
+    journald::Journald,
+    source::Collector,
+};
 use crate::{
     client::ClientError,
     config::{Backend, Config, Pipeline},
@@ -18,13 +24,30 @@ use crate::{
 pub(crate) struct VoiceParts {
     pub(crate) collectors: Collectors,
     pub(crate) endpoints: Endpoints,
+    /// Of the log files; they may be replaced while the agent runs.
+    pub(crate) patterns: Patterns,
 }
 
 impl VoiceParts {
     pub(crate) fn new(config: &Config, purpose: Purpose) -> Result<Self, ClientError> {
         let settings = settings(config, purpose);
-        Ok(Self { collectors: Collectors::new(), endpoints: Endpoints::new(&settings)? })
+        let patterns = Patterns::new(&config.logs.file_patterns);
+        let mut collectors = Collectors::new();
+        if settings.logs.is_some() {
+            collectors.insert(Pipe::Logs, logs(config, &patterns, &settings.hostname));
+        }
+        Ok(Self { collectors, endpoints: Endpoints::new(&settings)?, patterns })
     }
+}
+
+/// Files are followed without patterns too, since a reload may bring some.
+fn logs(config: &Config, patterns: &Patterns, hostname: &Arc<str>) -> Vec<Box<dyn Collector>> {
+    let files = Files::new(patterns.clone(), Arc::clone(hostname));
+    let mut logs: Vec<Box<dyn Collector>> = vec![Box::new(files)];
+    if config.logs.journald {
+        logs.push(Box::new(Journald::new(Arc::clone(hostname))));
+    }
+    logs
 }
 
 /// What the core is told of it; only an agent that runs has a voice.

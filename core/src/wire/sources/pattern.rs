@@ -26,17 +26,32 @@ pub const SEGMENTS_MAX: usize = 63;
 
 /// Why a text is no pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{}", self.rule())]
 pub enum NotAPattern {
-    #[error("a range is open: close it with \"]\", or write \"\\[\" for the character")]
-    Open,
-    #[error("a range goes backwards: write the smaller character first")]
     Backwards,
-    #[error("must be at most 4096 bytes long, of at most 63 segments, and hold no NUL")]
     Long,
-    #[error("must begin with \"/\" and not end with it, without \".\" and \"..\" as segments")]
     NotAbsolute,
-    #[error("ends with \"\\\", which makes the next character one that stands for itself")]
+    Open,
     Unfinished,
+}
+
+impl NotAPattern {
+    /// The rule that is broken.
+    pub const fn rule(self) -> &'static str {
+        match self {
+            Self::Backwards => "must write the smaller character of a range first",
+            Self::Long => {
+                "must be at most 4096 bytes long, of at most 63 segments, and hold no NUL"
+            }
+            Self::NotAbsolute => {
+                "must begin with \"/\", not end with it, and have no segment \".\" or \"..\""
+            }
+            Self::Open => "must close each \"[\" with \"]\"; \"\\[\" stands for the character",
+            Self::Unfinished => {
+                "must not end with \"\\\", which makes the next character stand for itself"
+            }
+        }
+    }
 }
 
 /// A pattern of absolute paths.
