@@ -16,6 +16,7 @@ mod local;
 mod local_ask;
 mod local_http;
 mod local_node;
+mod logs;
 mod manifest;
 mod numbers;
 mod plane;
@@ -39,6 +40,7 @@ pub use hooks::{hook_environment, hook_name, hook_sidecar};
 pub use host_key::host_key;
 pub use local::decode_local;
 pub use local_http::{local_http, local_statuses};
+pub use logs::{journald_entry, log_lines, log_pattern};
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
 pub use numbers::numbers;
 pub use plane::{plane_http, plane_statuses};
@@ -56,6 +58,7 @@ pub struct Target {
 
 /// Every target, in alphabetical order.
 pub const TARGETS: [Target; 30] = [
+pub const TARGETS: [Target; 32] = [
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -78,9 +81,12 @@ pub const TARGETS: [Target; 30] = [
     Target { name: "hook_name", run: hook_name },
     Target { name: "hook_sidecar", run: hook_sidecar },
     Target { name: "host_key", run: host_key },
+    Target { name: "journald_entry", run: journald_entry },
     Target { name: "json_differential", run: json_differential },
     Target { name: "local_http", run: local_http },
     Target { name: "numbers", run: numbers },
+    Target { name: "log_lines", run: log_lines },
+    Target { name: "log_pattern", run: log_pattern },
     Target { name: "plane_http", run: plane_http },
     Target { name: "sse", run: sse },
     Target { name: "stun", run: stun },

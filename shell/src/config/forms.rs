@@ -2,7 +2,10 @@
 
 use std::net::IpAddr;
 
-use meshward_core::wire::grammar::SecretKey;
+use meshward_core::wire::{
+    grammar::SecretKey,
+    sources::pattern::{NotAPattern, Pattern},
+};
 use reqwest::Url;
 
 use super::listen::{ListenAddress, host_and_port};
@@ -27,6 +30,10 @@ pub(super) fn plain(text: &str) -> Verdict {
 
 pub(super) fn path(text: &str) -> Verdict {
     want(!text.is_empty() && !text.contains('\0'), "must be a path: not empty, no NUL character")
+}
+
+pub(super) fn file_pattern(text: &str) -> Verdict {
+    Pattern::parse(text).map(|_| ()).map_err(NotAPattern::rule)
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "one of the rules, which all look like this")]

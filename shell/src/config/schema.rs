@@ -190,7 +190,7 @@ pub(super) const KEYS: &[Key] = &[
     batch("logs.batch_size", 200),
     spool("logs.spool_max_bytes"),
     flag("logs.journald", true),
-    list("logs.file_patterns", forms::path, &[]),
+    list("logs.file_patterns", forms::file_pattern, &[]),
     maybe("logs.filter.min_severity", forms::severity),
     list("logs.filter.include_units", forms::plain, &[]),
     list("logs.filter.exclude_units", forms::plain, &[]),

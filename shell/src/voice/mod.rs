@@ -2,6 +2,8 @@
 
 mod collect;
 mod deliver;
+mod files;
+mod journald;
 mod parts;
 mod peers;
 mod ship;

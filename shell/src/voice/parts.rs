@@ -10,8 +10,15 @@ use meshward_core::{
 use tokio::runtime::Handle;
 
 use super::{
-    collect::Collectors, deliver::Endpoints, peers::Peers, source::Collector, spool::SpoolPlace,
-    stats::Stats, system::System,
+    collect::Collectors,
+    deliver::Endpoints,
+    files::{Files, Patterns},
+    journald::Journald,
+    peers::Peers,
+    source::Collector,
+    spool::SpoolPlace,
+    stats::Stats,
+    system::System,
 };
 use crate::{
     client::ClientError,
@@ -25,26 +32,38 @@ pub(crate) struct VoiceParts {
     pub(crate) collectors: Collectors,
     pub(crate) endpoints: Endpoints,
     pub(crate) spools: Vec<SpoolPlace>,
+    /// Of the log files; they may be replaced while the agent runs.
+    pub(crate) patterns: Patterns,
 }
 
 impl VoiceParts {
     pub(crate) fn new(config: &Config, purpose: Purpose) -> Result<Self, ClientError> {
         let settings = settings(config, purpose);
+        let patterns = Patterns::new(&config.logs.file_patterns);
         Ok(Self {
-            collectors: collectors(config, purpose),
+            collectors: collectors(config, purpose, &patterns),
             endpoints: Endpoints::new(&settings)?,
             spools: spools(config, purpose),
+            patterns,
         })
     }
 }
 
 /// What is asked by an agent that runs; it must be called within the runtime.
-fn collectors(config: &Config, purpose: Purpose) -> Collectors {
-    let mut collectors = Collectors::new();
-    if purpose == Purpose::Run && config.metrics.enabled {
-        collectors.insert(Pipe::Metrics, metrics(config));
-    }
-    collectors
+fn collectors(config: &Config, purpose: Purpose, patterns: &Patterns) -> Collectors {
+    let hostname = hostname();
+    let all = [
+        (config.metrics.enabled, Pipe::Metrics),
+        (config.logs.pipeline.enabled, Pipe::Logs),
+        (config.audit.pipeline.enabled, Pipe::Audit),
+    ];
+    let wanted = all.into_iter().filter(|(is_on, _)| *is_on && purpose == Purpose::Run);
+    let of = |(_, pipe)| match pipe {
+        Pipe::Metrics => (pipe, metrics(config)),
+        Pipe::Logs => (pipe, logs(config, patterns, &hostname)),
+        Pipe::Audit => (pipe, audit(config, &hostname)),
+    };
+    wanted.map(of).collect()
 }
 
 fn metrics(config: &Config) -> Vec<Box<dyn Collector>> {
@@ -55,6 +74,16 @@ fn metrics(config: &Config) -> Vec<Box<dyn Collector>> {
         metrics.push(Box::new(Peers::new(Arc::new(NoTunnel), runtime)));
     }
     metrics
+}
+
+/// Files are followed without patterns too, since a reload may bring some.
+fn logs(config: &Config, patterns: &Patterns, hostname: &Arc<str>) -> Vec<Box<dyn Collector>> {
+    let files = Files::new(patterns.clone(), Arc::clone(hostname));
+    let mut logs: Vec<Box<dyn Collector>> = vec![Box::new(files)];
+    if config.logs.journald {
+        logs.push(Box::new(Journald::new(Arc::clone(hostname))));
+    }
+    logs
 }
 
 /// The folder below the data directory in which records wait.

@@ -54,6 +54,20 @@ fn an_entry_of_a_list_that_is_no_string_is_named_with_its_place_and_what_it_is()
 }
 
 #[test]
+fn a_pattern_of_files_that_is_none_is_told_with_its_rule() {
+    let (code, told) =
+        checked("[logs]\nfile_patterns = [\"/var/log/**/*.log\", \"app.log\", \"/a[\"]\n");
+    assert_eq!(code, Some(3), "{told}");
+    for part in [
+        "logs.file_patterns: entry 2: must begin with \"/\"",
+        "logs.file_patterns: entry 3: must close each \"[\" with \"]\"",
+    ] {
+        assert!(told.contains(part), "{part:?} is missing in:\n{told}");
+    }
+    assert!(!told.contains("entry 1"), "{told}");
+}
+
+#[test]
 fn needed_settings_that_stand_nowhere_are_named_with_their_variable() {
     let (code, told) = checked("");
     assert_eq!(code, Some(3));

@@ -5,3 +5,7 @@
 pub mod own;
 pub mod peers;
 pub mod proc;
+pub mod journald;
+pub mod lines;
+pub mod pattern;
+pub mod tail;

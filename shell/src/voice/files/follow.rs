@@ -1,0 +1,316 @@
+//! One file that is read as it grows.
+//!
+//! It is held open while it is followed, so that what is written to it under a new name, or under none, is read as well. A
+//! file that had to be closed is found again by what it is.
+
+use std::{
+    fs::File,
+    io,
+    os::{fd::AsFd, unix::fs::FileExt as _},
+    path::Path,
+    sync::Arc,
+};
+
+use meshward_core::{
+    time::{Mono, Now},
+    wire::{
+        ingest::Severity,
+        record::{LogEntry, LogSource},
+        sources::{
+            lines::{LINE_MAX, Line, Lines},
+            tail::{Found, HEAD_MAX, Next, Place},
+        },
+        timestamp::Timestamp,
+    },
+};
+use rustix::{
+    fs::{Dir, FileType, Mode, OFlags, fstat, open, openat},
+    io::Errno,
+};
+
+use super::glob::Identity;
+
+/// How much of a file is read at a time.
+pub(super) const CHUNK: usize = 64 << 10;
+
+/// The most names of a folder that are looked through for a file that was renamed.
+const SIBLINGS_MAX: usize = 65_536;
+
+const FILE: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// A file with its place in it.
+#[derive(Debug)]
+pub(super) struct Tail {
+    /// The path by which it was found first, and its lines are known.
+    pub(super) unit: Arc<str>,
+    /// Behind the last line that was given.
+    pub(super) place: Place,
+    lines: Lines,
+    file: Option<File>,
+    /// When it was looked at last, in bytes.
+    size: u64,
+    /// Since when another file, or none, is at its path.
+    pub(super) left: Option<Mono>,
+    /// It was read to its end after it was left, and the next one may be read.
+    pub(super) passed: bool,
+    /// When it grew last.
+    pub(super) grew: Mono,
+}
+
+/// What a look at a file needs of it.
+#[derive(Debug)]
+struct Look {
+    identity: Identity,
+    size: u64,
+    start: [u8; HEAD_MAX],
+    length: usize,
+}
+
+/// How lines are put down.
+#[derive(Debug)]
+pub(super) struct Record<'r> {
+    pub(super) hostname: &'r Arc<str>,
+    pub(super) timestamp: Timestamp,
+    pub(super) entries: Vec<LogEntry>,
+}
+
+/// How much of a file may be read at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    pub(super) lines: usize,
+    pub(super) bytes: usize,
+}
+
+impl Tail {
+    /// The file at its path, if it is this one: from the place that is kept of it, or from its start.
+    pub(super) fn open(
+        unit: &Arc<str>,
+        (identity, kept): (Identity, Option<Place>),
+        now: Now,
+    ) -> Result<Option<Self>, Errno> {
+        let Some(file) = regular(open(&**unit, FILE, Mode::empty()))? else { return Ok(None) };
+        let look = look(&file)?;
+        if look.identity != identity {
+            return Ok(None);
+        }
+        let kept = kept.filter(|kept| kept.next(&look.found()) == Next::On);
+        let place = kept.unwrap_or_else(|| Place::at_start(&look.found())).renewed(&look.found());
+        Ok(Some(Self::held(unit, file, (place, look.size), now)?))
+    }
+
+    /// The file of a place, by whatever name it has in the folder of a path.
+    pub(super) fn find(unit: &Arc<str>, place: Place, now: Now) -> Result<Option<Self>, Errno> {
+        let Some((file, look)) = find(unit, place)? else { return Ok(None) };
+        let place = place.renewed(&look.found());
+        Ok(Some(Self::held(unit, file, (place, look.size), now)?))
+    }
+
+    fn held(
+        unit: &Arc<str>,
+        file: File,
+        (place, size): (Place, u64),
+        now: Now,
+    ) -> Result<Self, Errno> {
+        let unit = Arc::clone(unit);
+        let lines = lines(&file, place.offset)?;
+        let (left, grew) = (None, now.mono);
+        Ok(Self { unit, place, lines, file: Some(file), size, left, passed: false, grew })
+    }
+
+    pub(super) const fn identity(&self) -> Identity {
+        Identity { device: self.place.device, inode: self.place.inode }
+    }
+
+    pub(super) const fn is_held(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Lets the file go; it is opened again where it is wanted.
+    pub(super) fn close(&mut self) {
+        self.file = None;
+    }
+
+    /// Whether all that was there at the last look is read.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.next_byte() >= self.size
+    }
+
+    fn next_byte(&self) -> u64 {
+        self.place.offset.saturating_add(self.lines.waiting() as u64)
+    }
+
+    /// Looks how long it is by now, and whether it was written anew. Tells whether it is still there.
+    pub(super) fn look(&mut self, now: Now) -> Result<bool, Errno> {
+        if self.file.is_none() && !self.reopen()? {
+            return Ok(false);
+        }
+        let Some(file) = &self.file else { return Ok(false) };
+        let look = look(file)?;
+        match self.place.next(&look.found()) {
+            Next::On => self.place = self.place.renewed(&look.found()),
+            Next::Rewritten | Next::Other => {
+                self.place = Place::at_start(&look.found());
+                self.lines = Lines::new(LINE_MAX);
+                self.size = 0;
+            }
+        }
+        if look.size > self.size {
+            self.grew = now.mono;
+        }
+        self.size = look.size;
+        Ok(true)
+    }
+
+    /// A file that has left its path has another name in its folder, or is not found.
+    fn reopen(&mut self) -> Result<bool, Errno> {
+        let opened = match self.left {
+            None => regular(open(&*self.unit, FILE, Mode::empty()))?,
+            Some(_) => find(&self.unit, self.place)?.map(|(file, _)| file),
+        };
+        let Some(file) = opened else { return Ok(false) };
+        if look(&file)?.identity != self.identity() {
+            return Ok(false);
+        }
+        self.lines = lines(&file, self.place.offset)?;
+        self.file = Some(file);
+        Ok(true)
+    }
+
+    /// Reads on for as long as its share lasts, and tells how many bytes that took.
+    pub(super) fn read(
+        &mut self,
+        share: Share,
+        buffer: &mut [u8],
+        record: &mut Record<'_>,
+    ) -> io::Result<usize> {
+        let (mut lines, mut bytes) = (share.lines, 0);
+        while lines > 0 && bytes < share.bytes && !self.is_at_end() {
+            let Some(file) = &self.file else { break };
+            let at = self.next_byte();
+            let wanted = usize::try_from(self.size - at).unwrap_or(CHUNK).min(buffer.len());
+            let read = match file.read_at(&mut buffer[..wanted], at) {
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if read == 0 {
+                // It is shorter than it was; the next look says what that means.
+                self.size = at;
+                break;
+            }
+            bytes += read;
+            lines -= self.take(&buffer[..read], lines, record);
+        }
+        Ok(bytes)
+    }
+
+    /// Takes up to so many lines out of what was read, and tells how many these were.
+    fn take(&mut self, chunk: &[u8], most: usize, record: &mut Record<'_>) -> usize {
+        let at = self.next_byte();
+        let mut rest = chunk;
+        let mut taken = 0;
+        while taken < most {
+            let Some(line) = self.lines.next(&mut rest) else { break };
+            if let Some(message) = line.text() {
+                record.put(&self.unit, message);
+                taken += 1;
+            }
+        }
+        let read = at.saturating_add((chunk.len() - rest.len()) as u64);
+        self.place.offset = read.saturating_sub(self.lines.waiting() as u64);
+        taken
+    }
+
+    /// Gives the line that nobody has ended, of a file that nobody writes to any more.
+    pub(super) fn finish(&mut self, record: &mut Record<'_>) {
+        if let Some(message) = self.lines.last().and_then(Line::text) {
+            record.put(&self.unit, message);
+        }
+    }
+}
+
+impl Record<'_> {
+    fn put(&mut self, unit: &Arc<str>, message: String) {
+        self.entries.push(LogEntry {
+            timestamp: self.timestamp,
+            source: LogSource::File,
+            unit: Arc::clone(unit),
+            message,
+            severity: Severity::Info,
+            hostname: Arc::clone(self.hostname),
+        });
+    }
+}
+
+impl Look {
+    fn found(&self) -> Found<'_> {
+        let Identity { device, inode } = self.identity;
+        Found { device, inode, size: self.size, start: &self.start[..self.length] }
+    }
+}
+
+/// `None` where nothing, or something else, is there.
+fn regular<F: Into<File>>(opened: Result<F, Errno>) -> Result<Option<File>, Errno> {
+    let file = match opened {
+        Ok(file) => file.into(),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let kind = FileType::from_raw_mode(fstat(&file)?.st_mode);
+    Ok((kind == FileType::RegularFile).then_some(file))
+}
+
+fn look(file: &File) -> Result<Look, Errno> {
+    let stat = fstat(file)?;
+    let mut start = [0; HEAD_MAX];
+    let mut length = 0;
+    while length < HEAD_MAX {
+        match rustix::io::pread(file, &mut start[length..], length as u64) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let identity = Identity { device: stat.st_dev, inode: stat.st_ino };
+    // What was appended between the two calls is there.
+    let size = u64::try_from(stat.st_size).unwrap_or_default().max(length as u64);
+    Ok(Look { identity, size, start, length })
+}
+
+/// What stands in front of the place tells whether it is within a line, whose start was given then.
+fn lines(file: &File, offset: u64) -> Result<Lines, Errno> {
+    let mut before = *b"\n";
+    if let Some(at) = offset.checked_sub(1) {
+        rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut before, at))?;
+    }
+    Ok(if before == *b"\n" { Lines::new(LINE_MAX) } else { Lines::within(LINE_MAX) })
+}
+
+fn find(path: &str, place: Place) -> Result<Option<(File, Look)>, Errno> {
+    let Some(folder) = Path::new(path).parent() else { return Ok(None) };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = match open(folder, flags, Mode::empty()) {
+        Ok(folder) => folder,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    for entry in Dir::read_from(folder.as_fd())?.take(SIBLINGS_MAX) {
+        let entry = entry?;
+        if entry.ino() != place.inode {
+            continue;
+        }
+        let opened = openat(&folder, entry.file_name(), FILE, Mode::empty());
+        if let Some(file) = regular(opened)? {
+            let look = look(&file)?;
+            if place.next(&look.found()) == Next::On {
+                return Ok(Some((file, look)));
+            }
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,428 @@
+use std::{fs, path::PathBuf, time::Instant};
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// A journal in a file, one entry a line, and a script that reads it as the tool does.
+struct Scene {
+    folder: TempDir,
+    journald: Journald,
+    now: Now,
+}
+
+/// From the entry that is asked from on, or all of it; and what it was told.
+const TOOL: &str = r#"
+for argument; do
+    case "$argument" in
+    --cursor=*) from="${argument#--cursor=}" ;;
+    esac
+done
+echo "$*" >> told
+if [ -n "$from" ]; then sed -n "/\"__CURSOR\":\"$from\"/,\$p" journal; else cat journal; fi
+"#;
+
+impl Scene {
+    fn new(script: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tool");
+        fs::write(&path, format!("cd '{}'\n{script}", folder.path().display())).unwrap();
+        let mut journald = Journald::new("node".into());
+        journald.program = "/bin/sh".into();
+        journald.arguments = vec![path.into()];
+        Self { folder, journald, now: Now::default() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Writes the journal anew, with these entries.
+    fn journal(&self, entries: std::ops::Range<u32>) {
+        let lines: String = entries.map(|at| entry(at, 1)).collect();
+        fs::write(self.path("journal"), lines).unwrap();
+    }
+
+    fn feed(&mut self, room: usize) -> Feed {
+        self.journald.round(&Wanted { room, ..Wanted::default() }, self.now)
+    }
+
+    fn feed_from(&mut self, position: Position) -> Feed {
+        let places = [(PLACE.to_owned(), position)].into();
+        let wanted = Wanted { room: 10, from: Some(Positions { places }), ..Wanted::default() };
+        self.journald.round(&wanted, self.now)
+    }
+}
+
+fn entry(at: u32, pid: u32) -> String {
+    format!(
+        "{{\"__CURSOR\":\"c={at};\",\"__REALTIME_TIMESTAMP\":\"{at}\",\"MESSAGE\":\"{at}\",\"_PID\":\"{pid}\"}}\n"
+    )
+}
+
+fn messages(feed: &Feed) -> Vec<String> {
+    let Records::Lines(lines) = &feed.records else { panic!("{feed:?}") };
+    lines.iter().map(|line| line.message.clone()).collect()
+}
+
+fn cursor(at: u32) -> Position {
+    Position::Cursor(format!("c={at};"))
+}
+
+fn mark(at: u32) -> Vec<(String, Option<Position>)> {
+    vec![("journald".to_owned(), Some(cursor(at)))]
+}
+
+#[test]
+fn the_last_minute_is_read_first_and_then_what_stands_behind_the_last_entry() {
+    let mut scene = Scene::new(TOOL);
+    scene.journal(1..3);
+    let feed = scene.feed(10);
+    assert_eq!((messages(&feed), feed.marks), (vec!["1".into(), "2".into()], mark(2)));
+    let feed = scene.feed(10);
+    assert_eq!((messages(&feed), feed.marks), (vec![], vec![]));
+    scene.journal(1..5);
+    let feed = scene.feed(10);
+    assert_eq!(messages(&feed), ["3", "4"]);
+    assert_eq!((feed.marks, feed.troubles, feed.lost, feed.more), (mark(4), vec![], 0, false));
+    let always = format!("--output=json --no-pager --all --output-fields={FIELDS}");
+    let told = format!("{always} --since=-60s\n{always} --cursor=c=2;\n{always} --cursor=c=2;\n");
+    assert_eq!(scene.text("told"), told);
+}
+
+#[test]
+fn a_backlog_is_read_in_order_in_as_many_rounds_as_it_takes() {
+    let mut scene = Scene::new(TOOL);
+    scene.journal(1..11);
+    let mut read = Vec::new();
+    loop {
+        let feed = scene.feed(3);
+        read.push(messages(&feed).join(" "));
+        if !feed.more {
+            break;
+        }
+    }
+    assert_eq!(read, ["1 2 3", "4 5 6", "7 8 9", "10"]);
+}
+
+#[test]
+fn who_restarts_goes_on_behind_the_entry_that_was_sent_last() {
+    let mut scene = Scene::new(TOOL);
+    scene.journal(1..5);
+    let feed = scene.feed_from(cursor(2));
+    assert_eq!(
+        (messages(&feed), feed.troubles, feed.marks),
+        (vec!["3".into(), "4".into()], vec![], mark(4))
+    );
+}
+
+#[test]
+fn entries_that_were_removed_before_they_were_read_are_told_and_the_later_ones_read() {
+    // As the tool does it: the next entry that there is stands for the one that is gone.
+    let mut scene = Scene::new("cat journal");
+    scene.journal(7..9);
+    let feed = scene.feed_from(cursor(2));
+    assert_eq!((messages(&feed), feed.marks), (vec!["7".into(), "8".into()], mark(8)));
+    assert_eq!(feed.troubles, [GAP]);
+}
+
+#[test]
+fn a_place_that_leads_nowhere_is_told_and_the_last_minute_read() {
+    let garbage = format!(
+        "case \"$*\" in *--cursor=*) echo 'Failed to seek to\tcursor' >&2; exit 1; esac\n{TOOL}"
+    );
+    for (script, words) in [(TOOL, ""), (&garbage, " (Failed to seek to\u{fffd}cursor)")] {
+        let mut scene = Scene::new(script);
+        scene.journal(7..9);
+        let feed = scene.feed_from(cursor(2));
+        assert_eq!((messages(&feed), feed.marks), (vec!["7".into(), "8".into()], mark(8)));
+        assert_eq!(feed.troubles, [lost("").replace(" last:", &format!(" last{words}:"))]);
+        // Nothing was written in the last minute either.
+        scene.journald.cursor = Some("c=2;".into());
+        scene.journal(0..0);
+        let feed = scene.feed(10);
+        assert_eq!((messages(&feed), feed.marks), (vec![], vec![("journald".into(), None)]));
+        assert_eq!(feed.troubles.len(), 1);
+        let feed = scene.feed(10);
+        assert_eq!((feed.marks, feed.troubles), (vec![], vec![]));
+    }
+}
+
+#[test]
+fn a_kept_place_that_is_none_of_a_journal_is_told_and_forgotten() {
+    let offset = Position::Offset { device: 1, inode: 1, offset: 1, head_len: 0, head: 0 };
+    for kept in [offset, Position::Cursor("a b".into()), Position::Cursor("a\0".into())] {
+        let mut scene = Scene::new(TOOL);
+        scene.journal(0..0);
+        let feed = scene.feed_from(kept);
+        assert_eq!((feed.marks, feed.troubles), (vec![("journald".into(), None)], vec![lost("")]));
+    }
+}
+
+#[test]
+fn a_tool_that_fails_is_told_with_its_words_and_the_place_is_kept() {
+    let mut scene = Scene::new("echo 'No journal files were opened' >&2; exit 1");
+    let feed = scene.feed_from(cursor(2));
+    assert_eq!((messages(&feed), feed.marks), (vec![], vec![]));
+    assert_eq!(feed.troubles.len(), 1);
+    let trouble = &feed.troubles[0];
+    assert!(
+        trouble.starts_with("journalctl failed (exit status: 1): No journal files"),
+        "{trouble}"
+    );
+    assert!(trouble.ends_with(MAY_NOT), "{trouble}");
+    fs::write(scene.path("tool"), format!("cd '{}'\n{TOOL}", scene.folder.path().display()))
+        .unwrap();
+    scene.journal(1..4);
+    assert_eq!(messages(&scene.feed(10)), ["3"]);
+}
+
+#[test]
+fn what_this_process_has_written_is_passed_over_and_so_are_bad_lines() {
+    let mut scene = Scene::new(TOOL);
+    let own = std::process::id();
+    let long = format!("{{\"__CURSOR\":\"{}\"}}\n", "x".repeat(3 * ENTRY_MAX));
+    let lines = [
+        "-- No entries --\n\n",
+        &entry(1, own + 1),
+        "garbage\n",
+        &entry(2, own),
+        &long,
+        &entry(3, 1),
+        &entry(4, own),
+    ];
+    fs::write(scene.path("journal"), lines.concat()).unwrap();
+    let feed = scene.feed(10);
+    assert_eq!(
+        (messages(&feed), feed.marks, feed.lost),
+        (vec!["1".into(), "3".into()], mark(4), 2)
+    );
+    assert!(
+        feed.troubles[0].starts_with("2 lines of journalctl are no entries"),
+        "{:?}",
+        feed.troubles
+    );
+    assert_eq!(messages(&scene.feed(10)), Vec::<String>::new());
+}
+
+#[test]
+fn a_tool_that_never_stops_is_ended_once_there_is_enough() {
+    let mut scene = Scene::new("while :; do cat journal; done");
+    scene.journal(1..4);
+    let feed = scene.feed(5);
+    assert_eq!((messages(&feed).len(), feed.more), (5, true));
+    let feed = scene.feed(usize::MAX);
+    assert_eq!((messages(&feed).len(), feed.more), (ENTRIES_MAX, true));
+}
+
+#[test]
+fn a_tool_that_hangs_is_ended_with_all_that_it_began() {
+    let mut scene = Scene::new("sleep 600 & echo $! > child; cat journal; wait");
+    scene.journal(1..3);
+    scene.journald.limit = Duration::from_secs(2);
+    let begun = Instant::now();
+    let feed = scene.feed(10);
+    assert!(begun.elapsed() < Duration::from_secs(300));
+    assert_eq!((messages(&feed), feed.marks), (vec!["1".into(), "2".into()], mark(2)));
+    assert_eq!(feed.troubles, [LATE]);
+    let stat = format!("/proc/{}/stat", scene.text("child").trim());
+    // Whoever inherits it may not have asked for its end yet.
+    let is_over = || {
+        fs::read_to_string(&stat).is_err()
+            || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z"))
+    };
+    while !is_over() {
+        assert!(begun.elapsed() < Duration::from_secs(300), "it lives on");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_tool_that_closes_its_streams_and_hangs_is_ended_too() {
+    let mut scene = Scene::new("cat journal; exec >&- 2>&-; exec sleep 600");
+    scene.journal(1..2);
+    scene.journald.limit = Duration::from_secs(2);
+    let feed = scene.feed(10);
+    assert_eq!((messages(&feed), feed.troubles), (vec!["1".into()], vec![LATE.to_owned()]));
+}
+
+#[test]
+fn a_tool_that_complains_without_end_is_heard_for_a_while() {
+    let mut scene = Scene::new("head -c 1000000 /dev/zero | tr '\\0' x >&2; cat journal");
+    scene.journal(1..2);
+    let feed = scene.feed(10);
+    assert_eq!(messages(&feed), ["1"]);
+    assert!(feed.troubles[0].len() < 5000 && feed.troubles[0].contains("xxx"));
+}
+
+#[test]
+fn a_missing_tool_is_told_once_and_looked_for_again_after_five_minutes() {
+    let mut scene = Scene::new(TOOL);
+    scene.journal(1..2);
+    let there = std::mem::replace(&mut scene.journald.program, "/nowhere/journalctl".into());
+    assert_eq!(scene.feed(10).troubles, [MISSING]);
+    assert_eq!(scene.feed(10).troubles, Vec::<String>::new());
+    scene.now = scene.now.after(AGAIN);
+    assert_eq!(scene.feed(10).troubles, [MISSING]);
+    scene.journald.program = there;
+    assert_eq!(messages(&scene.feed(10)), Vec::<String>::new());
+    scene.now = scene.now.after(AGAIN);
+    assert_eq!(messages(&scene.feed(10)), ["1"]);
+    assert_eq!(scene.feed(0), feed(Source::Journald, Records::Lines(Vec::new())));
+}
+
+#[test]
+fn the_tool_has_a_group_of_its_own_and_an_environment_that_is_empty_but_for_the_way() {
+    let mut scene = Scene::new(
+        "env > environment; cut -d ' ' -f 5 /proc/$$/stat > group; echo $$ > own; cat > input",
+    );
+    scene.feed(10);
+    let environment = scene.text("environment");
+    let known = ["PATH=", "LANG=C", "PWD=", "OLDPWD=", "SHLVL=", "_="];
+    assert!(
+        environment.lines().all(|line| known.iter().any(|known| line.starts_with(known))),
+        "{environment}"
+    );
+    assert_eq!(scene.text("group"), scene.text("own"));
+    assert_eq!(scene.text("input"), "");
+}
+
+/// The real tool, and a real journal that another tool of the same makers writes.
+#[cfg(feature = "tool-tests")]
+mod real {
+    use std::process::Command;
+
+    use super::*;
+
+    const WRITER: [&str; 2] =
+        ["/usr/lib/systemd/systemd-journal-remote", "/lib/systemd/systemd-journal-remote"];
+
+    struct Journal {
+        folder: TempDir,
+        now: u64,
+    }
+
+    impl Journal {
+        fn new() -> Self {
+            let now = clock::now().wall.since_origin().as_micros();
+            let now = u64::try_from(now).unwrap() - 30_000_000;
+            Self { folder: tempfile::tempdir().unwrap(), now }
+        }
+
+        /// Adds entries, each with these fields beside its number, to the file of this name.
+        fn write(&self, file: &str, numbers: std::ops::Range<u64>, fields: &[u8]) {
+            let mut text = Vec::new();
+            for at in numbers {
+                let times = format!(
+                    "__REALTIME_TIMESTAMP={}\n__MONOTONIC_TIMESTAMP={at}\n_BOOT_ID={:032x}\n",
+                    self.now + at,
+                    7
+                );
+                text.extend(
+                    [times.as_bytes(), format!("MESSAGE={at}\n").as_bytes(), fields, b"\n"]
+                        .concat(),
+                );
+            }
+            self.export(file, &text);
+        }
+
+        fn export(&self, file: &str, text: &[u8]) {
+            let source = self.folder.path().join("export");
+            fs::write(&source, text).unwrap();
+            let writer = WRITER.iter().find(|path| fs::exists(path).unwrap());
+            let writer = writer.expect("systemd-journal-remote is installed");
+            let output = format!("--output={}", self.folder.path().join(file).display());
+            let done = Command::new(writer).arg(output).arg(source).output().unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        }
+
+        fn source(&self) -> Journald {
+            let mut journald = Journald::new("node".into());
+            journald.arguments =
+                vec![format!("--directory={}", self.folder.path().display()).into()];
+            journald
+        }
+    }
+
+    fn read(journald: &mut Journald, room: usize) -> (Vec<String>, bool) {
+        let feed = journald.round(&Wanted { room, ..Wanted::default() }, Now::default());
+        assert_eq!(feed.troubles, Vec::<String>::new());
+        (messages(&feed), feed.more)
+    }
+
+    fn numbers(range: std::ops::Range<u64>) -> Vec<String> {
+        range.map(|at| at.to_string()).collect()
+    }
+
+    #[test]
+    fn a_backlog_of_the_real_journal_is_read_in_order_and_once() {
+        let journal = Journal::new();
+        journal.write("a.journal", 0..2500, b"PRIORITY=4\n_SYSTEMD_UNIT=a.service\n");
+        let mut journald = journal.source();
+        let mut all = Vec::new();
+        while let (read, true) = read(&mut journald, 700) {
+            assert_eq!(read.len(), 700);
+            all.extend(read);
+        }
+        all.extend(numbers(2100..2500));
+        assert_eq!(all, numbers(0..2500));
+        assert_eq!(read(&mut journald, 700), (vec![], false));
+        journal.write("a.journal", 2500..2503, b"");
+        assert_eq!(read(&mut journald, 700), (numbers(2500..2503), false));
+    }
+
+    #[test]
+    fn a_message_of_bytes_and_one_of_several_come_as_the_real_journal_has_them() {
+        let journal = Journal::new();
+        let head = format!(
+            "__REALTIME_TIMESTAMP={}\n__MONOTONIC_TIMESTAMP=1\n_BOOT_ID={:032x}\n",
+            journal.now, 7
+        );
+        let long = "y".repeat(10_000);
+        let binary = [b"MESSAGE\n".as_slice(), &5_u64.to_le_bytes(), b"a\xff\nb\x1b\n\n"].concat();
+        let entries = [
+            [head.as_bytes(), b"MESSAGE=first\nMESSAGE=second\nSYSLOG_IDENTIFIER=kernel\n\n"]
+                .concat(),
+            [head.as_bytes(), &binary].concat(),
+            [head.as_bytes(), b"PRIORITY=3\n\n"].concat(),
+            [head.as_bytes(), format!("MESSAGE={long}\n\n").as_bytes()].concat(),
+        ];
+        journal.export("a.journal", &entries.concat());
+        let (messages, _) = read(&mut journal.source(), 10);
+        assert_eq!(messages, ["first", "a\u{fffd}\nb\u{1b}", &long]);
+    }
+
+    #[test]
+    fn a_cursor_of_a_removed_file_of_another_journal_or_of_no_journal_is_told() {
+        let journal = Journal::new();
+        journal.write("a.journal", 0..3, b"");
+        let mut journald = journal.source();
+        assert_eq!(read(&mut journald, 2), (numbers(0..2), true));
+        fs::remove_file(journal.folder.path().join("a.journal")).unwrap();
+        journal.write("b.journal", 5..7, b"");
+        let feed = journald.round(&Wanted { room: 10, ..Wanted::default() }, Now::default());
+        assert_eq!((messages(&feed), feed.troubles), (numbers(5..7), vec![GAP.to_owned()]));
+        let late = journald
+            .cursor
+            .clone()
+            .unwrap()
+            .replace(";t=", ";t=fffff")
+            .replace(";i=", ";i=ffff")
+            .replace("s=", "s=f")
+            .replace(";m=", ";m=ffff");
+        for cursor in [late.as_str(), "garbage"] {
+            journald.cursor = Some(cursor.to_owned());
+            let feed = journald.round(&Wanted { room: 10, ..Wanted::default() }, Now::default());
+            assert_eq!(messages(&feed), numbers(5..7), "{cursor}");
+            assert!(
+                feed.troubles[0].starts_with("the journal does not know"),
+                "{:?}",
+                feed.troubles
+            );
+        }
+    }
+}
