@@ -20,6 +20,7 @@ mod manifest;
 mod plane;
 mod request;
 mod route;
+mod sources;
 mod sse;
 mod streams;
 mod stun;
@@ -40,6 +41,7 @@ pub use local::decode_local;
 pub use local_http::{local_http, local_statuses};
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
 pub use plane::{plane_http, plane_statuses};
+pub use sources::{auditd, k8s_audit};
 pub use sse::sse;
 pub use stun::stun;
 pub use upload::upload_url;
@@ -53,7 +55,8 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 29] = [
+pub const TARGETS: [Target; 31] = [
+    Target { name: "auditd", run: auditd },
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -77,6 +80,7 @@ pub const TARGETS: [Target; 29] = [
     Target { name: "hook_sidecar", run: hook_sidecar },
     Target { name: "host_key", run: host_key },
     Target { name: "json_differential", run: json_differential },
+    Target { name: "k8s_audit", run: k8s_audit },
     Target { name: "local_http", run: local_http },
     Target { name: "plane_http", run: plane_http },
     Target { name: "sse", run: sse },

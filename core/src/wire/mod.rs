@@ -44,6 +44,7 @@ pub mod secret;
 pub mod session;
 pub mod signing_keys;
 pub mod snapshot;
+pub mod sources;
 pub mod spool;
 pub mod sse;
 pub mod stun;
