@@ -1,8 +1,14 @@
 //! Metrics, logs and audit records: collected from this node, brought to the control plane and to local endpoints.
 
+mod audit_log;
+mod audit_socket;
+mod auditd;
 mod collect;
 mod deliver;
+mod follow_end;
+mod k8s;
 mod parts;
+mod place;
 mod ship;
 mod source;
 mod spool;

@@ -7,7 +7,10 @@ use meshward_core::{
     wire::ingest::Severity,
 };
 
-use super::{collect::Collectors, deliver::Endpoints, spool::SpoolPlace};
+use super::{
+    auditd::Auditd, collect::Collectors, deliver::Endpoints, k8s::K8sAudit, source::Collector,
+    spool::SpoolPlace,
+};
 use crate::{
     client::ClientError,
     config::{Backend, Config, Pipeline},
@@ -24,12 +27,31 @@ pub(crate) struct VoiceParts {
 impl VoiceParts {
     pub(crate) fn new(config: &Config, purpose: Purpose) -> Result<Self, ClientError> {
         let settings = settings(config, purpose);
+        let mut collectors = Collectors::new();
+        if let Some(audit) = &settings.audit {
+            collectors.insert(Pipe::Audit, audit_collectors(config, audit, &settings.hostname));
+        }
         Ok(Self {
-            collectors: Collectors::new(),
+            collectors,
             endpoints: Endpoints::new(&settings)?,
             spools: spools(config, purpose),
         })
     }
+}
+
+fn audit_collectors(
+    config: &Config,
+    settings: &PipeSettings,
+    hostname: &Arc<str>,
+) -> Vec<Box<dyn Collector>> {
+    let mut collectors: Vec<Box<dyn Collector>> = Vec::new();
+    if settings.sources.contains(&Source::Auditd) {
+        collectors.push(Box::new(Auditd::new(Arc::clone(hostname))));
+    }
+    if let Some(path) = &config.audit.k8s_audit_file {
+        collectors.push(Box::new(K8sAudit::new(path, Arc::clone(hostname))));
+    }
+    collectors
 }
 
 /// The folder below the data directory in which records wait.

@@ -14,6 +14,9 @@ use crate::{
     wire::{record::Outcome, sources::raw, timestamp::Timestamp},
 };
 
+/// The length of the head of a message: its length, its type, its flags, a number and a port.
+const HEAD_LEN: usize = 16;
+
 /// What stands in front of what auditd adds to a record.
 const ENRICHED: u8 = 0x1d;
 
@@ -64,6 +67,16 @@ impl<'t> Record<'t> {
         let payload = payload.trim_ascii_end();
         let payload = payload.strip_suffix(b"\0").unwrap_or(payload);
         Self::behind_type(Some(number), payload)
+    }
+
+    /// Reads a datagram of the kernel; `None` where it holds no record.
+    ///
+    /// The length in its head counts for nothing: kernels leave out the head itself, or do not, and a datagram is one
+    /// message.
+    pub fn of_datagram(datagram: &'t [u8]) -> Option<Self> {
+        let (head, payload) = datagram.split_first_chunk::<HEAD_LEN>()?;
+        let [_, _, _, _, low, high, ..] = *head;
+        Self::of_message(u16::from_ne_bytes([low, high]), payload)
     }
 
     fn behind_type(number: Option<u16>, text: &'t [u8]) -> Option<Self> {
