@@ -207,24 +207,30 @@ fn calls_have_the_names_of_their_architecture() {
 #[test]
 fn a_message_of_the_kernel_is_the_same_as_its_line_in_the_log() {
     let message = br#"audit(1364481363.243:24287): arch=c000003e syscall=2 success=no exit=-13 pid=3538 auid=1000 uid=1000 gid=1000 comm="cat" exe="/bin/cat" key="sshd_config""#;
-    let mut from_kernel = events();
+    let line = format!("type=SYSCALL msg={}", String::from_utf8_lossy(message));
+    let end = Record::of_message(1320, b"audit(1364481363.243:24287): ").expect("a record");
     for ending in [&b""[..], b"\0", b"\n", b" \n"] {
-        let message = [message, ending].concat();
-        let record = Record::of_message(1300, &message).expect("a record");
-        from_kernel.take(&record, 0, at(0));
-        from_kernel.take(
-            &Record::of_message(1320, b"audit(1364481363.243:24287): ").expect("a record"),
-            0,
-            at(0),
-        );
-        let line = format!(
-            "type=SYSCALL msg={}",
-            String::from_utf8_lossy(
-                message.trim_ascii_end().strip_suffix(b"\0").unwrap_or(message.trim_ascii_end())
-            )
-        );
+        let payload = [message, ending].concat();
+        let mut from_kernel = events();
+        from_kernel.take(&Record::of_message(1300, &payload).expect("a record"), 0, at(0));
+        from_kernel.take(&end, 0, at(0));
         assert_eq!(from_kernel.next_ended().as_ref(), all(&line).first());
-        from_kernel = events();
+    }
+}
+
+#[test]
+fn a_datagram_is_one_message_whatever_length_its_head_names() {
+    let payload = b"audit(5.000:9): pid=1 uid=0 msg='res=success'";
+    let expected = Record::of_message(1112, payload);
+    assert!(expected.is_some());
+    for length in [0, payload.len(), payload.len() + 16, usize::MAX] {
+        let length = u32::try_from(length).unwrap_or(u32::MAX).to_ne_bytes();
+        let head = [&length[..], &1112_u16.to_ne_bytes(), &[0; 10]].concat();
+        let datagram = [&head[..], payload].concat();
+        assert_eq!(Record::of_datagram(&datagram), expected);
+        for cut in 0..head.len() {
+            assert_eq!(Record::of_datagram(&datagram[..cut]), None, "cut at {cut}");
+        }
     }
 }
 
