@@ -22,6 +22,7 @@ mod numbers;
 mod plane;
 mod request;
 mod route;
+mod sources;
 mod sse;
 mod streams;
 mod stun;
@@ -44,6 +45,7 @@ pub use logs::{journald_entry, log_lines, log_pattern};
 pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
 pub use numbers::numbers;
 pub use plane::{plane_http, plane_statuses};
+pub use sources::{auditd, k8s_audit};
 pub use sse::sse;
 pub use stun::stun;
 pub use upload::upload_url;
@@ -57,8 +59,8 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 30] = [
-pub const TARGETS: [Target; 32] = [
+pub const TARGETS: [Target; 35] = [
+    Target { name: "auditd", run: auditd },
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
     Target { name: "decode_capabilities", run: decode_capabilities },
@@ -83,10 +85,11 @@ pub const TARGETS: [Target; 32] = [
     Target { name: "host_key", run: host_key },
     Target { name: "journald_entry", run: journald_entry },
     Target { name: "json_differential", run: json_differential },
+    Target { name: "k8s_audit", run: k8s_audit },
     Target { name: "local_http", run: local_http },
-    Target { name: "numbers", run: numbers },
     Target { name: "log_lines", run: log_lines },
     Target { name: "log_pattern", run: log_pattern },
+    Target { name: "numbers", run: numbers },
     Target { name: "plane_http", run: plane_http },
     Target { name: "sse", run: sse },
     Target { name: "stun", run: stun },

@@ -1,5 +1,6 @@
 //! The wire types: the JSON door, every grammar, and golden texts taken from the specification.
 
+mod auditd;
 mod backoff;
 mod bearer;
 mod canary;
@@ -24,6 +25,7 @@ mod ingest;
 mod integrity;
 mod json;
 mod json_types;
+mod k8s_audit;
 mod problem;
 mod pulled;
 mod quote;

@@ -1,11 +1,17 @@
 //! Metrics, logs and audit records: collected from this node, brought to the control plane and to local endpoints.
 
+mod audit_log;
+mod audit_socket;
+mod auditd;
 mod collect;
 mod deliver;
 mod files;
 mod journald;
 mod parts;
 mod peers;
+mod follow_end;
+mod k8s;
+mod place;
 mod ship;
 mod source;
 mod spool;

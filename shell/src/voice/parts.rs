@@ -10,10 +10,12 @@ use meshward_core::{
 use tokio::runtime::Handle;
 
 use super::{
+    auditd::Auditd,
     collect::Collectors,
     deliver::Endpoints,
     files::{Files, Patterns},
     journald::Journald,
+    k8s::K8sAudit,
     peers::Peers,
     source::Collector,
     spool::SpoolPlace,
@@ -84,6 +86,17 @@ fn logs(config: &Config, patterns: &Patterns, hostname: &Arc<str>) -> Vec<Box<dy
         logs.push(Box::new(Journald::new(Arc::clone(hostname))));
     }
     logs
+}
+
+fn audit(config: &Config, hostname: &Arc<str>) -> Vec<Box<dyn Collector>> {
+    let mut audit: Vec<Box<dyn Collector>> = Vec::new();
+    if config.audit.auditd {
+        audit.push(Box::new(Auditd::new(Arc::clone(hostname))));
+    }
+    if let Some(path) = &config.audit.k8s_audit_file {
+        audit.push(Box::new(K8sAudit::new(path, Arc::clone(hostname))));
+    }
+    audit
 }
 
 /// The folder below the data directory in which records wait.

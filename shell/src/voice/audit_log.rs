@@ -1,0 +1,67 @@
+//! The kernel's audit by the log of auditd, for an agent that may read it but not hear the kernel.
+
+use std::{io, path::Path};
+
+use meshward_core::{
+    time::Mono,
+    wire::{
+        positions::{Position, Positions},
+        sources::auditd::{Events, LINE_MAX, Record},
+    },
+};
+
+use super::{
+    follow_end::{FollowEnd, Go, Round, place_name},
+    place,
+};
+
+/// Where auditd writes unless it is told otherwise.
+pub(super) const PATH: &str = "/var/log/audit/audit.log";
+
+const KIND: &str = "auditd";
+
+/// The log, followed from its end.
+#[derive(Debug)]
+pub(super) struct AuditLog {
+    follow: FollowEnd,
+}
+
+impl AuditLog {
+    /// Whether there is one that may be read.
+    pub(super) fn look(path: &Path) -> io::Result<()> {
+        place::open(path).map(drop)
+    }
+
+    pub(super) fn new(path: &Path) -> Self {
+        Self { follow: FollowEnd::new(KIND, path, LINE_MAX) }
+    }
+
+    /// Reads until so many events have ended. A line that is no record counts as lost.
+    pub(super) fn read(
+        &mut self,
+        events: &mut Events,
+        (room, from, now): (usize, Option<&Positions>, Mono),
+    ) -> Round {
+        let mut unread = 0;
+        let go = |ended: usize| if ended < room { Go::On } else { Go::Stop };
+        let mut round = self.follow.read((from, go(events.ended())), |line, place| {
+            match Record::of_line(line) {
+                Some(record) => events.take(&record, place, now),
+                None => unread += 1,
+            }
+            go(events.ended())
+        });
+        round.lost += unread;
+        round
+    }
+
+    /// Where it goes on, if that has changed.
+    pub(super) fn mark(&mut self, events: &Events) -> Option<(String, Option<Position>)> {
+        self.follow.mark(events.first())
+    }
+}
+
+/// The name under which the place of the log is kept.
+pub(super) fn name(path: &Path) -> String {
+    place_name(KIND, path)
+}
