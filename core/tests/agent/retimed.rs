@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use meshward_core::agent::{
-    Act, Effect, Input, IntegritySettings, NatSettings, Settings, StagedFile,
+    Act, Acted, Effect, Input, NatSettings, StagedFile,
     heartbeat::{self, Heartbeat},
+    integrity,
     nat::{self, Nat},
     pull::{self, Pull},
     verdict::{
@@ -19,7 +20,9 @@ use meshward_core::{
 };
 
 use crate::{
-    bench::{Bench, remembered, seconds, sent, settings, start},
+    bench::{Bench, remembered, responded, seconds, sent_to, settings, start},
+    hooks::seen,
+    integrity::{Desk, INTERVAL},
     nat_mapping::{self, sees},
 };
 
@@ -101,31 +104,35 @@ fn a_report_of_the_endpoint_that_is_waited_for_follows_but_keeps_its_distance_to
     }
 }
 
-fn whole() -> Settings {
-    let integrity = IntegritySettings { verify_interval: LONG, watch_enabled: true };
-    let mut whole = settings();
-    whole.senses.integrity = Some(integrity);
-    whole.actions.hooks = true;
-    whole
+#[test]
+fn a_look_at_the_files_that_is_waited_for_comes_within_a_shorter_interval() {
+    let mut desk = Desk::new();
+    desk.give(integrity::Input::Armed);
+    assert_eq!(left(desk.integrity.wakeup(), desk.now), INTERVAL);
+    for (interval, expected) in [(INTERVAL * 2, INTERVAL), (SHORT, SHORT)] {
+        desk.settings.verify_interval = interval;
+        assert_eq!(desk.give(integrity::Input::Retimed), []);
+        assert_eq!(left(desk.integrity.wakeup(), desk.now), expected);
+    }
 }
 
 #[test]
-fn a_whole_agent_looks_at_its_files_and_beats_by_the_new_intervals() {
-    let mut bench = Bench::new(whole());
+fn a_whole_agent_beats_by_the_new_interval_and_looks_at_its_hooks() {
+    let mut bench = Bench::new(settings());
+    bench.settings.actions.hooks = true;
     let effects = bench.give(Input::Restarted(Box::new(remembered(StagedFile::Missing))));
-    assert_eq!(sent(&effects).len(), 2, "a heartbeat and a pull: {effects:?}");
-    let before = left(bench.agent.wakeup(), bench.now);
-    bench.settings.senses.integrity =
-        Some(IntegritySettings { verify_interval: SHORT, watch_enabled: true });
-    assert_eq!(bench.give(Input::Retimed), [], "a look at the hooks is under way");
-    assert!(before > SHORT, "{before:?}");
-    assert_eq!(left(bench.agent.wakeup(), bench.now), SHORT);
-    bench.pass(SHORT);
-    assert!(bench.give(Input::Ticked).contains(&Effect::Act(Act::Measure)));
+    let (call, _) = sent_to(&effects, "/heartbeat");
+    bench.give(Input::Acted(Acted::Scanned(Box::new(seen(&[])))));
+    let accepted_at = Timestamp::from(bench.now.wall);
+    let body = format!(r#"{{"accepted_at":"{accepted_at}","reconcile":false,"rotate_keys":false}}"#);
+    bench.answer(call, responded(200, &body));
+    bench.settings.heartbeat_interval = seconds(1);
+    assert_eq!(bench.give(Input::Retimed), [Effect::Act(Act::Scan)]);
+    bench.pass(seconds(1));
+    sent_to(&bench.give(Input::Ticked), "/heartbeat");
 }
 
 #[test]
 fn an_agent_without_an_identity_does_nothing_for_it() {
-    let mut bench = Bench::new(whole());
-    assert_eq!(bench.give(Input::Retimed), []);
+    assert_eq!(Bench::new(settings()).give(Input::Retimed), []);
 }
