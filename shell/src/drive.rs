@@ -9,7 +9,7 @@ use meshward_core::{
 use tokio::sync::mpsc;
 use tracing::debug;
 
-use crate::{clock, local::Asked, perform::Performer};
+use crate::{clock, local::Asked, perform::Performer, reload::Retimes, run};
 
 /// How many facts may wait; who brings one more waits itself.
 pub(crate) const INBOX_MAX: usize = 256;
@@ -24,11 +24,13 @@ pub(crate) struct Inbox {
     pub(crate) facts: mpsc::Receiver<Input>,
     /// Requests of co-located programs.
     pub(crate) asked: mpsc::Receiver<Asked>,
+    /// Configurations that were read again.
+    pub(crate) retimes: Retimes,
 }
 
 /// Drives an agent from its first fact to its exit; `stop` asks it to drain.
 pub(crate) async fn drive(
-    settings: &Settings,
+    mut settings: Settings,
     memory: Memory,
     mut performer: Performer,
     mut inbox: Inbox,
@@ -44,6 +46,10 @@ pub(crate) async fn drive(
             None => tokio::select! {
                 Some(input) = inbox.facts.recv() => input,
                 Some(asked) = inbox.asked.recv() => performer.take_in(asked),
+                config = inbox.retimes.next() => {
+                    run::retime(&mut settings, &config);
+                    Input::Retimed
+                }
                 () = &mut stop, if !stopping => {
                     stopping = true;
                     Input::Draining
@@ -53,7 +59,7 @@ pub(crate) async fn drive(
         };
         let now = clock::now();
         if let Some(exit) =
-            step(&mut agent, settings, now, input, (&mut performer, &mut ready)).await
+            step(&mut agent, &settings, now, input, (&mut performer, &mut ready)).await
         {
             return exit;
         }

@@ -13,6 +13,7 @@ pub mod image;
 pub mod local;
 pub mod log;
 pub mod nat;
+pub mod reload;
 pub mod run;
 pub mod session;
 pub mod store;

@@ -1,18 +1,17 @@
 //! Wires an agent together and runs it: data directory, listeners, client, loop.
 
-use std::{future::Future, io};
+use std::{error::Error, future::Future, io};
 
 use meshward_core::agent::{
     ActionSettings, EventSettings, Exit, Input, IntegritySettings, NatSettings, Purpose,
     SenseSettings, SessionSettings, Settings, TcpSettings, builtins,
 };
-use thiserror::Error;
 use tokio::sync::mpsc;
 use tracing::info;
 
 use crate::{
     actions::Own,
-    client::{Client, ClientError, ClientSettings},
+    client::{self, Client, ClientError, ClientSettings},
     config::{Config, LocalApi},
     drive::{self, INBOX_MAX, Inbox},
     hooks::HooksDir,
@@ -21,9 +20,11 @@ use crate::{
         self, ASKED_MAX, Addresses, Inlet, ListenError, Listeners, Tcp,
         token::{self, TokenError},
     },
+    log,
     measure::Measures,
     perform::Performer,
     registration::RegistrationSources,
+    reload::Reload,
     store::{Ended, Store, StoreError, Writer},
     voice::{self, VoiceParts},
 };
@@ -32,7 +33,7 @@ use crate::{
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Why an agent did not start.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -54,13 +55,13 @@ pub async fn run(
     purpose: Purpose,
     stop: impl Future<Output = ()>,
 ) -> Result<Exit, StartError> {
-    run_knowing(config, Own::default(), purpose, stop).await
+    run_knowing(config, (Own::default(), None), purpose, stop).await
 }
 
-/// As [`run`], where the actions may tell of this process what is given here.
+/// As [`run`], where the actions may tell of this process what is given here, and the configuration may change.
 pub async fn run_knowing(
     config: &Config,
-    own: Own,
+    (own, reload): (Own, Option<Reload>),
     purpose: Purpose,
     stop: impl Future<Output = ()>,
 ) -> Result<Exit, StartError> {
@@ -86,7 +87,10 @@ pub async fn run_knowing(
     let voice = VoiceParts::new(config, purpose)?;
     let performer =
         Performer::new((store, writer), client, sources, (own, hooks, measures, voice), facts_in);
-    let exit = drive::drive(&settings, memory, performer, Inbox { facts, asked }, stop).await;
+    let take_up = |config: &Config| log::set_level(config.log.level);
+    let retimes = reload.map(|reload| reload.begin(take_up)).unwrap_or_default();
+    let inbox = Inbox { facts, asked, retimes };
+    let exit = drive::drive(settings, memory, performer, inbox, stop).await;
     listeners.close(config.local_api.shutdown_timeout).await;
     written.wait(config.local_api.shutdown_timeout).await;
     Ok(exit)
@@ -135,6 +139,33 @@ fn settings(config: &Config, purpose: Purpose, client: &Client) -> Result<Settin
         senses: senses(config),
         voice: voice::settings(config, purpose),
     })
+}
+
+/// Takes up what may change while the agent runs.
+pub(crate) fn retime(settings: &mut Settings, config: &Config) {
+    settings.heartbeat_interval = config.heartbeat.interval;
+    settings.reconcile_interval = config.reconcile.interval;
+    settings.senses = senses(config);
+    settings.voice = voice::settings(config, settings.purpose);
+}
+
+/// Whether an agent can be started with this, as far as that is to be known without starting it; it blocks on the disk.
+pub(crate) fn could_start(config: &Config) -> Result<(), StartError> {
+    RegistrationSources::of(&config.registration)?;
+    client::bare(&client_settings(config))?;
+    tcp(&config.local_api)?;
+    Ok(())
+}
+
+/// An error with all its causes, innermost last.
+pub(crate) fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut at = error.source();
+    while let Some(cause) = at {
+        text = format!("{text}: {cause}");
+        at = cause.source();
+    }
+    text
 }
 
 fn senses(config: &Config) -> SenseSettings {

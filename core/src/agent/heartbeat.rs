@@ -60,6 +60,8 @@ pub enum Input {
     },
     /// The agent drains: nothing more is sent.
     Quieted,
+    /// The interval may have changed.
+    Retimed,
     Ticked,
 }
 
@@ -95,8 +97,12 @@ impl Heartbeat {
             (Phase::Dormant | Phase::Flying { .. } | Phase::Waiting { .. }, Input::Quieted) => {
                 Step::to(Self { phase: Phase::Dormant, ..self })
             }
-            (Phase::Dormant, Input::Answered { .. } | Input::Ticked)
-            | (Phase::Flying { .. }, Input::Armed | Input::Ticked)
+            (Phase::Waiting { due }, Input::Retimed) => {
+                let due = due.min(now.mono.after(interval));
+                Step::to(Self { phase: Phase::Waiting { due }, ..self })
+            }
+            (Phase::Dormant, Input::Answered { .. } | Input::Retimed | Input::Ticked)
+            | (Phase::Flying { .. }, Input::Armed | Input::Retimed | Input::Ticked)
             | (Phase::Waiting { .. }, Input::Armed | Input::Answered { .. } | Input::Ticked) => {
                 Step::to(self)
             }

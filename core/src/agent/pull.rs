@@ -9,6 +9,7 @@
 //! | flying | a failure | waiting for the interval; wanted once more, or itself triggered: for the backoff |
 //! | waiting | triggered | flying, as soon as floor and backoff allow it |
 //! | waiting | the time has come | flying |
+//! | waiting | another interval holds | waiting, no longer than that from now on |
 //!
 //! So triggers coalesce, and none is lost: what a pull that failed was to bring is fetched again after a wait that
 //! doubles up to the interval, spread by chance so that many agents do not come back at once. A control plane that
@@ -92,6 +93,8 @@ pub enum Input {
     Answered(Box<Answered>),
     /// The agent drains: nothing more is fetched.
     Quieted,
+    /// The interval may have changed.
+    Retimed,
     Ticked,
 }
 
@@ -135,8 +138,16 @@ impl Pull {
             (Phase::Dormant | Phase::Flying { .. } | Phase::Waiting { .. }, Input::Quieted) => {
                 Step::to(Self { phase: Phase::Dormant, ..self })
             }
-            (Phase::Dormant, Input::Triggered | Input::Answered(_) | Input::Ticked)
-            | (Phase::Flying { .. }, Input::Armed | Input::Ticked)
+            // A wait that the control plane has named, or that failures have earned, stays as long as it is.
+            (Phase::Waiting { due, triggered, ready }, Input::Retimed) => {
+                let due = due.min(now.mono.after(interval).max(ready));
+                self.wait(now, Phase::Waiting { due, triggered, ready })
+            }
+            (
+                Phase::Dormant,
+                Input::Triggered | Input::Answered(_) | Input::Retimed | Input::Ticked,
+            )
+            | (Phase::Flying { .. }, Input::Armed | Input::Retimed | Input::Ticked)
             | (Phase::Waiting { .. }, Input::Armed | Input::Answered(_)) => Step::to(self),
         }
     }

@@ -46,6 +46,7 @@ mod reconcile;
 mod refused;
 mod register;
 mod reports;
+mod retimed;
 mod rotation;
 mod secrets;
 mod sessions;

@@ -763,7 +763,7 @@ proptest! {
                     let most = seconds(refresh).max(seconds(floor));
                     prop_assert!(scout.left().is_none_or(|left| left <= most), "{:?}", scout.left());
                 }
-                Input::Quieted | Input::Ticked => {}
+                Input::Quieted | Input::Retimed | Input::Ticked => {}
             }
             if is_wake {
                 prop_assert!(scout.nat.wakeup().is_none_or(|next| Some(next) > due));

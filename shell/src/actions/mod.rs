@@ -22,7 +22,7 @@ use meshward_core::agent::{
 };
 use tokio::{sync::oneshot, task::JoinError};
 
-pub use own::Own;
+pub use own::{Own, Shown};
 
 use crate::hooks::HooksDir;
 
@@ -114,7 +114,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_needs_no_parameter_ends_well() {
-        let own = Own { config: Some("[a]".to_owned()), ..Own::default() };
+        let own = Own::default();
+        own.config.set("[a]".to_owned());
         for name in [COLLECT, CONFIG_DUMP, SYSTEM_INFO] {
             let (_stop, cancel) = oneshot::channel();
             let ending = ended(order(name, Duration::from_secs(60)), &own, cancel).await;

@@ -2,6 +2,8 @@
 //!
 //! Specification: "Built-in actions"; `gaps-agent.md` section 2.8.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use meshward_core::agent::{
     Ending,
     builtins::{
@@ -16,19 +18,32 @@ use crate::{clock, log::ring::Ring};
 /// What the actions know of this process.
 #[derive(Clone, Debug, Default)]
 pub struct Own {
-    /// The merged configuration as TOML, its secrets masked.
-    pub config: Option<String>,
+    pub config: Shown,
     pub log: Option<Ring>,
     /// Whether this process hears a SIGHUP, which would end it otherwise.
     pub hears_hangup: bool,
+}
+
+/// The merged configuration as TOML, its secrets masked; a reload puts another in its place.
+#[derive(Clone, Debug, Default)]
+pub struct Shown(Arc<Mutex<Option<String>>>);
+
+impl Shown {
+    pub fn set(&self, text: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+    }
+
+    fn told(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Own {
     /// Does an action that is done at once; `None` where it is none of them.
     pub(super) fn told(&self, name: &str, given: &Parameters, max: usize) -> Option<Ending> {
         Some(match name {
-            CONFIG_DUMP => match &self.config {
-                Some(text) => printed(text.clone().into_bytes(), max),
+            CONFIG_DUMP => match self.config.told() {
+                Some(text) => printed(text.into_bytes(), max),
                 None => failed("the configuration is not known"),
             },
             LOGS_SNAPSHOT => self.snapshot(given, max),
@@ -96,7 +111,8 @@ mod tests {
 
     #[test]
     fn the_configuration_is_printed_as_it_is_held_up_to_the_limit() {
-        let own = Own { config: Some("[a]\nb = 1\n".to_owned()), ..Own::default() };
+        let own = Own::default();
+        own.config.set("[a]\nb = 1\n".to_owned());
         let dumped = (Cause::Exited(0), "[a]\nb = 1\n".to_owned(), String::new());
         assert_eq!(told(&own, CONFIG_DUMP, &[("x", "y")]), dumped);
         let short = own.told(CONFIG_DUMP, &Parameters::new(), 3).unwrap();

@@ -32,7 +32,12 @@ pub(super) fn config(global: &Global, part: &ConfigPart) -> Outcome {
 
 /// Reads the configuration; on a fault, tells all of them.
 pub(super) fn load(global: &Global) -> Result<Loaded, Failed> {
-    Config::load(&sources(global)).map_err(|faults| Failed::new(Code::BadConfig, told(&faults)))
+    loaded(&sources(global))
+}
+
+/// As [`load`], from these sources.
+pub(super) fn loaded(sources: &Sources) -> Result<Loaded, Failed> {
+    Config::load(sources).map_err(|faults| Failed::new(Code::BadConfig, told(&faults)))
 }
 
 fn told(faults: &[ConfigError]) -> String {
@@ -47,7 +52,7 @@ fn told(faults: &[ConfigError]) -> String {
     }
 }
 
-fn sources(global: &Global) -> Sources {
+pub(super) fn sources(global: &Global) -> Sources {
     let mut sources = Sources::of_process(global.config.clone());
     if let Some(path) = &global.socket {
         sources.flags.push((

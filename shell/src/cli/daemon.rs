@@ -13,8 +13,10 @@ use super::{
 };
 use crate::{
     actions::Own,
-    config::{Config, show},
-    hygiene, log, run,
+    config::{Config, Loaded, Sources},
+    hygiene, log,
+    reload::Reload,
+    run,
 };
 
 pub(super) fn run(global: &Global) -> Outcome {
@@ -53,17 +55,16 @@ fn ended(exit: &Exit) -> Failed {
 }
 
 fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
-    let loaded = config::load(global)?;
-    let idle = loaded.idle();
-    let shown = show::toml(&loaded.rows);
-    let (config, strangers) = (loaded.config, loaded.strangers);
-    let failed = |error: &dyn Error| Failed::new(Code::Failed, causes(error));
+    let sources = config::sources(global);
+    let loaded = config::loaded(&sources)?;
+    let (config, idle) = (loaded.config.clone(), loaded.idle());
+    let failed = |error: &dyn Error| Failed::new(Code::Failed, run::causes(error));
     let (_flushed, ring) = log::start(&config.log).map_err(|error| failed(&error))?;
     if !idle.is_empty() {
         warn!("without effect in this version: {}", idle.join(", "));
     }
-    if !strangers.is_empty() {
-        warn!("{}: {}", config::STRANGERS, strangers.join(", "));
+    if !loaded.strangers.is_empty() {
+        warn!("{}: {}", config::STRANGERS, loaded.strangers.join(", "));
     }
     if let Err(error) = hygiene::seal() {
         warn!(%error, "core dumps of this process cannot be turned off");
@@ -82,43 +83,30 @@ fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
         .enable_all()
         .build()
         .map_err(|error| failed(&error))?;
-    let own = Own { config: Some(shown), log: Some(ring), hears_hangup: true };
-    runtime.block_on(until_told(&config, own, purpose)).map_err(|error| failed(error.as_ref()))
+    let own = Own { log: Some(ring), hears_hangup: true, ..Own::default() };
+    let until = until_told(&config, (own, sources, loaded), purpose);
+    runtime.block_on(until).map_err(|error| failed(error.as_ref()))
 }
 
-async fn until_told(config: &Config, own: Own, purpose: Purpose) -> Result<Exit, Box<dyn Error>> {
+async fn until_told(
+    config: &Config,
+    (own, sources, loaded): (Own, Sources, Loaded),
+    purpose: Purpose,
+) -> Result<Exit, Box<dyn Error>> {
     let told = told()?;
-    Ok(run::run_knowing(config, own, purpose, told).await?)
+    let reload = Reload::hearing(sources, loaded, own.config.clone())?;
+    Ok(run::run_knowing(config, (own, Some(reload)), purpose, told).await?)
 }
 
-/// Ends with the first SIGTERM or SIGINT; a SIGHUP is told to need a restart.
+/// Ends with the first SIGTERM or SIGINT.
 fn told() -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hangup = signal(SignalKind::hangup())?;
     Ok(async move {
-        loop {
-            let name = tokio::select! {
-                _ = terminate.recv() => "SIGTERM",
-                _ = interrupt.recv() => "SIGINT",
-                _ = hangup.recv() => {
-                    warn!("SIGHUP: this version reads its configuration at the start only; restart it");
-                    continue;
-                }
-            };
-            info!(signal = name, "draining");
-            return;
-        }
+        let name = tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        };
+        info!(signal = name, "draining");
     })
-}
-
-/// An error with all its causes, innermost last.
-fn causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut at = error.source();
-    while let Some(cause) = at {
-        text = format!("{text}: {cause}");
-        at = cause.source();
-    }
-    text
 }

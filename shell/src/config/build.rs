@@ -1,11 +1,11 @@
 //! From checked values to the typed [`Config`].
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{
     error::ConfigError,
     forms,
-    layers::{Merged, Sources},
+    layers::{Held, Merged, Sources},
     reader::Reader,
     rules, schema,
     settings::{
@@ -24,6 +24,7 @@ pub struct Loaded {
     pub rows: Vec<Row>,
     /// Environment variables that look like settings and are none, in words.
     pub strangers: Vec<String>,
+    pub(super) held: BTreeMap<&'static str, Held>,
 }
 
 impl Config {
@@ -31,20 +32,24 @@ impl Config {
     pub fn load(sources: &Sources) -> Result<Loaded, Vec<ConfigError>> {
         let mut merged = Merged::read(sources);
         rules::check(&mut merged);
-        if merged.faults.is_empty() {
-            let rows = merged.held.iter().map(|(path, held)| Row::of(path, held)).collect();
-            let config = Reader(&merged).config();
-            let token = config.registration.token_env.as_deref();
-            let strangers = merged.strangers.iter().filter(|one| token != Some(&one.name));
-            let strangers = strangers.map(ToString::to_string).collect();
-            Ok(Loaded { config, rows, strangers })
-        } else {
-            Err(merged.faults)
-        }
+        let token = Reader(&merged).text("registration.token_env");
+        let strangers = merged.strangers.iter().filter(|one| token.as_ref() != Some(&one.name));
+        let strangers = strangers.map(ToString::to_string).collect();
+        Loaded::of(merged, strangers)
     }
 }
 
 impl Loaded {
+    /// Makes what was checked one configuration, unless something is wrong with it.
+    pub(super) fn of(merged: Merged, strangers: Vec<String>) -> Result<Self, Vec<ConfigError>> {
+        if !merged.faults.is_empty() {
+            return Err(merged.faults);
+        }
+        let rows = merged.held.iter().map(|(path, held)| Row::of(path, held)).collect();
+        let config = Reader(&merged).config();
+        Ok(Self { config, rows, strangers, held: merged.held })
+    }
+
     /// The settings that somebody set and that have no effect in this version.
     pub fn idle(&self) -> Vec<&'static str> {
         let set = self.rows.iter().filter(|row| row.origin != DEFAULT);

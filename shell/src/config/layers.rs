@@ -114,6 +114,11 @@ pub(super) struct Merged {
 }
 
 impl Merged {
+    /// What was merged and checked before.
+    pub(super) fn holding(held: BTreeMap<&'static str, Held>) -> Self {
+        Self { held, ..Self::default() }
+    }
+
     pub(super) fn read(sources: &Sources) -> Self {
         let mut merged = Self::default();
         for (flag, key, text) in &sources.flags {

@@ -9,6 +9,7 @@ mod layers;
 mod listen;
 mod nearest;
 mod reader;
+mod reload;
 mod rules;
 mod schema;
 mod settings;
@@ -21,6 +22,7 @@ pub use build::Loaded;
 pub use error::{ConfigError, Fault, Place};
 pub use layers::{DEFAULT_FILE, File, Sources};
 pub use listen::ListenAddress;
+pub use reload::Reloaded;
 pub use settings::{
     Actions, Audit, Backend, Config, ControlPlane, Health, Heartbeat, Integrity, LocalApi,
     LocalEndpoint, Log, LogFormat, LogLevel, Logs, Nat, Node, Pipeline, Policy, Reconcile,

@@ -3,7 +3,7 @@
 pub mod queue;
 pub mod ring;
 
-use std::{fmt, io};
+use std::{fmt, io, sync::OnceLock};
 
 use thiserror::Error;
 use tracing::{Event, Level, Subscriber};
@@ -12,7 +12,8 @@ use tracing_subscriber::{
     filter::LevelFilter,
     fmt::{FmtContext, FormatEvent, FormatFields, format, layer},
     layer::SubscriberExt as _,
-    registry::LookupSpan,
+    registry::{LookupSpan, Registry},
+    reload,
     util::{SubscriberInitExt as _, TryInitError},
 };
 
@@ -34,14 +35,28 @@ pub enum LogError {
 pub fn start(log: &Log) -> Result<(Flushed, Ring), LogError> {
     let (queue, flushed) = queue::start()?;
     let ring = Ring::default();
-    let registry = tracing_subscriber::registry().with(level(log.level)).with(kept(ring.clone()));
+    let (filter, handle) = reload::Layer::new(level(log.level));
+    let registry = tracing_subscriber::registry().with(filter).with(kept(ring.clone()));
     let lines = layer().with_writer(queue).with_ansi(false).with_target(false);
     match log.format {
         LogFormat::Text => registry.with(lines).try_init(),
         LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
         LogFormat::Journald => registry.with(lines.event_format(Journald)).try_init(),
     }?;
+    // Of two logs of one process the second has failed above.
+    let _ = FILTER.set(handle);
     Ok((flushed, ring))
+}
+
+/// The filter of the log of this process.
+static FILTER: OnceLock<reload::Handle<LevelFilter, Registry>> = OnceLock::new();
+
+/// Writes from now on what is at least as grave; without a log there is nothing to change.
+pub fn set_level(to: LogLevel) {
+    if let Some(filter) = FILTER.get() {
+        // It fails only where the log is gone.
+        let _ = filter.reload(level(to));
+    }
 }
 
 /// Keeps what is logged in the form for people, whichever form is written.

@@ -37,6 +37,7 @@ mod nat_real;
 mod node;
 mod output;
 mod readme;
+mod reload;
 mod reports;
 mod room;
 mod secrets;

@@ -69,6 +69,8 @@ pub enum Input {
     Left(CallId),
     /// A listener has ended by itself.
     Broke(Door),
+    /// The settings of this step differ from those before in what may change while the process runs.
+    Retimed,
     /// The process is told to stop.
     Draining,
     /// The time of [`super::Agent::wakeup`] has come.

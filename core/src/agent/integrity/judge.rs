@@ -61,6 +61,12 @@ impl Integrity {
         effects.extend([Effect::Measure, Effect::Look]);
     }
 
+    /// The next look comes no later than it would by the interval that holds now.
+    pub(super) fn retime(&mut self, kit: Kit<'_>, now: Mono) {
+        let most = now.after(kit.settings.verify_interval);
+        self.due = self.due.map(|due| due.min(most));
+    }
+
     /// Holds each hook to its baseline; one that has none is held to what it is now.
     pub(super) fn looked(&mut self, kit: Kit<'_>, now: Mono, effects: &mut Vec<Effect>) {
         let stirred = kit.hooks.was_stirred();

@@ -93,6 +93,7 @@ pub enum Input {
         jitter: Jitter,
     },
     Quieted,
+    Retimed,
     /// The process ends.
     Closed,
     Ticked,
@@ -130,6 +131,7 @@ impl Integrity {
                 self.due = None;
                 self.outbox.quiet();
             }
+            Input::Retimed => self.retime(kit, now.mono),
             Input::Closed => self.outbox.close(&mut effects),
             Input::Ticked if self.due.is_some_and(|due| due <= now.mono) => {
                 self.verify(kit, now.mono, &mut effects);

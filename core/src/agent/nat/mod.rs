@@ -8,6 +8,7 @@
 //! | probing | failed | waiting | discover again with backoff |
 //! | reporting | answered | waiting | until the endpoint is about to lapse, at most the refresh interval |
 //! | waiting | ticked | probing | |
+//! | waiting | retimed | waiting | no longer than the refresh interval from now on, no sooner than planned at the earliest |
 //! | any | quieted | off | |
 //!
 //! Two reports are never closer to each other than `min_report_interval`, whatever was answered and whatever the clocks
@@ -79,6 +80,8 @@ pub enum Input {
     Armed,
     Discovered { round: u64, outcome: Result<Vec<Result<Seen, String>>, String>, jitter: Jitter },
     Quieted,
+    /// The intervals may have changed.
+    Retimed,
     Reported { reported: Reported, jitter: Jitter },
     Ticked,
 }
@@ -110,8 +113,13 @@ impl Nat {
             (Phase::Waiting(wait), Input::Ticked) => {
                 Step::to(Self { phase: Phase::Waiting(wait.looked(now)), ..self })
             }
+            (Phase::Waiting(wait), Input::Retimed) => {
+                let wait = wait.at_most(now, settings.refresh_interval);
+                Step::to(Self { phase: Phase::Waiting(wait), ..self })
+            }
             (_, Input::Quieted) => Step::to(self.afresh()),
-            (Phase::Off, Input::Discovered { .. } | Input::Reported { .. } | Input::Ticked)
+            (Phase::Off | Phase::Probing | Phase::Reporting, Input::Retimed)
+            | (Phase::Off, Input::Discovered { .. } | Input::Reported { .. } | Input::Ticked)
             | (
                 Phase::Probing,
                 Input::Armed | Input::Discovered { .. } | Input::Reported { .. } | Input::Ticked,

@@ -34,6 +34,12 @@ impl Wait {
         Self { earliest, latest, stale_after, hint: latest }.looked(now)
     }
 
+    /// The same wait, cut to `most` from now on where it may be that short.
+    pub(super) fn at_most(self, now: Now, most: Duration) -> Self {
+        let latest = self.latest.min(now.mono.after(most)).max(self.earliest);
+        Self { latest, ..self }.looked(now)
+    }
+
     /// A wall clock that was set forward ends the wait, one that was set back does not make it longer.
     pub(super) fn is_over(&self, now: Now) -> bool {
         let lapses = self.stale_after.is_some_and(|at| at.left(now.wall) <= MARGIN);

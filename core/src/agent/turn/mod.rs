@@ -13,6 +13,7 @@ mod manifest;
 mod nat;
 mod reconcile;
 mod rejoin;
+mod reload;
 mod reporting;
 mod secret_reads;
 mod senses;
@@ -62,6 +63,7 @@ impl<'s> Turn<'s> {
             Input::Asked { call, caller, request } => self.asked(call, &caller, &request),
             Input::Left(asker) => self.left(asker),
             Input::Broke(door) => self.broke(door),
+            Input::Retimed => self.retimed(),
             Input::Draining => self.drain(),
             Input::Ticked => self.ticked(),
         }
