@@ -6,7 +6,7 @@ use meshward_core::{
     agent::{
         ActionSettings, Answer, Content, Failure, Folder, FoundContent, FoundFile, FoundHook,
         FoundProgram, FoundSidecar, Memory, Purpose, Scan, SenseSettings, SessionSettings,
-        Settings, Sight, StagedFile, StateFile, TcpSettings, builtins,
+        Settings, Sight, StagedFile, StateFile, TcpSettings, VoiceSettings, builtins,
     },
     secret::Secret,
     wire::{
@@ -64,6 +64,7 @@ pub(crate) fn settings(secret_auth_enabled: bool) -> Settings {
             listen_address: None,
         },
         senses: SenseSettings::default(),
+        voice: VoiceSettings::default(),
     }
 }
 
