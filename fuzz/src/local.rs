@@ -8,6 +8,7 @@ use meshward_core::{
         grammar::ReportKey,
         http::{Body, Headers, Method, Request},
         kept::{KeptReport, file_key, file_name},
+        positions::Positions,
         report::VALUE_MAX,
     },
 };
@@ -73,6 +74,9 @@ fn order(bytes: &[u8]) {
 }
 
 fn kept(bytes: &[u8]) {
+    if let Ok(positions) = Positions::decode(bytes) {
+        assert_eq!(Positions::decode(&positions.encode()), Ok(positions), "as it is written");
+    }
     let key = ReportKey::parse("a").expect("a key");
     let Ok(report) = KeptReport::decode(&key, bytes) else { return };
     assert_eq!(

@@ -141,14 +141,4 @@ impl Agent {
         let events = self.senses.events.trouble();
         Readiness::of(self.identity.is_some(), self.standing, events, self.broken)
     }
-
-    /// What of the desired state co-located programs are served.
-    pub const fn view(&self) -> &View {
-        &self.view
-    }
-
-    /// Who this node is, once registered.
-    pub const fn identity(&self) -> Option<&Identity> {
-        self.identity.as_ref()
-    }
 }

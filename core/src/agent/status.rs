@@ -1,12 +1,25 @@
-//! What `meshward status` tells.
+//! What is told of an agent: its desired state, its identity, and what `meshward status` shows.
 
-use super::{Agent, Pipe, network::file};
+use super::{Agent, Pipe, network::file, view::View};
 use crate::{
     time::{Mono, Now},
-    wire::local::{Queues, Status},
+    wire::{
+        identity::Identity,
+        local::{Queues, Status},
+    },
 };
 
 impl Agent {
+    /// What of the desired state co-located programs are served.
+    pub const fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Who this node is, once registered.
+    pub const fn identity(&self) -> Option<&Identity> {
+        self.identity.as_ref()
+    }
+
     /// What `meshward status` tells.
     pub fn status(&self, now: Now) -> Status {
         let age = |since: Option<Mono>| since.map(|since| now.mono.since(since).as_secs());

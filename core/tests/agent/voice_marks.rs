@@ -230,3 +230,22 @@ fn a_drain_ends_at_the_first_failure_and_sends_nothing_under_no_identity() {
     desk.pass(60);
     assert_eq!(desk.asked(), None, "nothing is collected any more");
 }
+
+#[test]
+fn positions_are_read_as_they_are_written_and_nothing_else_is() {
+    let text = r#"{"places":{"file:/a":{"offset":{"device":1,"inode":2,"offset":3,"head_len":4,"head":5}},"journald":{"cursor":"c"}}}"#;
+    let offset = Position::Offset { device: 1, inode: 2, offset: 3, head_len: 4, head: 5 };
+    let expected = positions(&[("file:/a", offset), ("journald", cursor("c"))]);
+    assert_eq!(Positions::decode(text.as_bytes()), Ok(expected.clone()));
+    assert_eq!(String::from_utf8(expected.encode()), Ok(text.into()));
+    for broken in [
+        r#"{"places":{"a":{}}}"#,
+        r#"{"places":{"a":{"cursor":"c","offset":{"device":1,"inode":2,"offset":3,"head_len":4,"head":5}}}}"#,
+        r#"{"places":{"a":{"offset":{"device":1}}}}"#,
+        r#"{"places":{"a":"c"}}"#,
+        r#"{"places":{},"more":1}"#,
+        "",
+    ] {
+        assert!(Positions::decode(broken.as_bytes()).is_err(), "{broken}");
+    }
+}
