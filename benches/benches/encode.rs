@@ -54,26 +54,44 @@ struct UsualSample {
 }
 
 fn time(at: usize) -> (Timestamp, DateTime<Utc>) {
-    let nanos = at * 7_654_321 % 1_000_000_000;
+    let nanos = drawn(at + 104_729) % 1_000_000_000;
     let text = format!("2026-01-15T10:{:02}:{:02}.{nanos:09}Z", at / 60 % 60, at % 60);
     let usual = text.parse().expect("the time is well spelled");
     (Timestamp::parse(&text).expect("the time is well spelled"), usual)
 }
 
+/// Numbers that differ from line to line as those of a real log do, and are the same at each run.
+fn drawn(at: usize) -> u64 {
+    let mixed = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
+fn message(at: usize) -> String {
+    let (one, other) = (drawn(at), drawn(at + 7_919));
+    let (port, host) = (one % 65_536, other % 256);
+    match at % 6 {
+        0 => format!(
+            "Accepted publickey for deploy from 203.0.113.{host} port {port} ssh2: ED25519 SHA256:{one:016x}{other:016x}"
+        ),
+        1 => {
+            format!("pam_unix(sshd:session): session opened for user deploy(uid={port}) by (uid=0)")
+        }
+        2 => format!(
+            "time=\"2026-01-15T10:30:00Z\" level=info msg=\"reconciled {host} objects\" took={port}us"
+        ),
+        3 => format!("GET /api/v1/items/{one:x}?page={host} 200 {port}us"),
+        4 => format!("Started Session {port} of User deploy."),
+        _ => format!("audit: type=1400 pid={port} comm=\"nginx\" name=\"/var/lib/{other:x}\""),
+    }
+}
+
 fn lines() -> (Vec<LogEntry>, Vec<UsualLine>) {
-    let messages = [
-        "Accepted publickey for deploy from 203.0.113.7 port 51234 ssh2: ED25519 SHA256:Tm90QVJlYWxLZXk",
-        "pam_unix(sshd:session): session opened for user deploy(uid=1001) by (uid=0)",
-        "time=\"2026-01-15T10:30:00Z\" level=info msg=\"reconciled 12 objects\" took=8.3ms",
-        "GET /healthz 200 1ms",
-        "Started Session 4711 of User deploy.",
-    ];
     let hostname: Arc<str> = "edge-frankfurt-17".into();
     let units = ["sshd.service", "kubelet.service", "nginx.service"];
     let pair = |at: usize| {
         let (timestamp, usual) = time(at);
         let severity = [Severity::Info, Severity::Warning, Severity::Err][at % 3];
-        let message = format!("{} [{at}]", messages[at % messages.len()]);
+        let message = message(at);
         let usual = UsualLine {
             severity: severity.name(),
             unit: Some(units[at % 3].to_owned()),
@@ -91,8 +109,8 @@ fn lines() -> (Vec<LogEntry>, Vec<UsualLine>) {
 fn events() -> (Vec<AuditEntry>, Vec<UsualEvent>) {
     let pair = |at: usize| {
         let (timestamp, usual) = time(at);
-        let action = ["execve", "openat", "create", "delete"][at % 4];
-        let failed = at % 5 == 4;
+        let action = ["execve", "openat", "create", "delete"][drawn(at) as usize % 4];
+        let failed = drawn(at + 3) % 5 == 4;
         let usual = UsualEvent {
             source: ["auditd", "k8s"][at % 2],
             action: action.to_owned(),
@@ -126,7 +144,7 @@ fn points() -> (Vec<MetricPoint>, Vec<UsualSample>) {
             .iter()
             .enumerate()
             .map(|(place, reading)| {
-                let whole = (place * 123_456_789 + at) as f64;
+                let whole = (drawn(place * 10 + at) >> 30) as f64;
                 (*reading, if place % 3 == 0 { whole / 7.0 } else { whole })
             })
             .collect();

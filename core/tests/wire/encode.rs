@@ -12,7 +12,7 @@ use meshward_core::{
             Stamp,
             encode::{self, sent_of},
         },
-        json::{decode_strict, encode as usual, number},
+        json::{DEPTH_MAX, Raw, decode_strict, encode as usual, number},
         record::{
             self, AuditEntry, AuditOrigin, LogEntry, LogSource, MetricPoint, Outcome, PointGroup,
             Reading,
@@ -242,6 +242,17 @@ fn a_local_endpoint_is_given_the_events_of_this_agent_and_an_odd_subject_costs_n
     let expected =
         json!([of("auditd", json!({"uid": 0})), of("k8s-audit", json!({"uid": 0})), own]);
     assert_eq!((count, value(&text)), (3, expected));
+}
+
+#[test]
+fn a_subject_is_nested_as_deep_as_a_reader_of_the_batch_takes_and_no_deeper() {
+    let deep = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+    for (depth, is_string) in [(DEPTH_MAX - 2, false), (DEPTH_MAX - 1, true)] {
+        let entry = AuditEntry { subject: deep(depth), ..event(AuditOrigin::Auditd) };
+        let (_, text) = written(|into| record::encode::events(into, [&entry]));
+        let read: Vec<Raw> = decode_strict(text.as_bytes()).expect("an array");
+        assert_eq!(read[0].text().contains("\"subject\":\"["), is_string, "{depth}");
+    }
 }
 
 fn value(text: &str) -> Value {

@@ -14,7 +14,12 @@ pub(super) struct Lexer<'t> {
 
 impl<'t> Lexer<'t> {
     pub(super) const fn new(text: &'t str) -> Self {
-        Self { text, at: 0, depth: 0 }
+        Self::below(text, 0)
+    }
+
+    /// Of a text that stands within so many arrays and objects already.
+    pub(super) const fn below(text: &'t str, depth: usize) -> Self {
+        Self { text, at: 0, depth }
     }
 
     /// The next byte that is not white space, not taken.

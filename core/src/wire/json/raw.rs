@@ -18,12 +18,12 @@ pub struct Raw(Box<str>);
 impl Raw {
     /// Takes a text that is one JSON value; `None` where it is not.
     pub fn parse(text: &str) -> Option<Self> {
-        one_value(text).map(|value| Self(value.into()))
+        one_value(text, 0).map(|value| Self(value.into()))
     }
 
-    /// Whether a text is one JSON value.
-    pub fn is_json(text: &str) -> bool {
-        one_value(text).is_some()
+    /// Whether a text is one JSON value that may stand within so many arrays and objects.
+    pub fn may_stand(text: &str, depth: usize) -> bool {
+        one_value(text, depth).is_some()
     }
 
     /// The text, without white space around it.
@@ -63,8 +63,8 @@ impl Raw {
 }
 
 /// The one value that a text is, without white space around it.
-fn one_value(text: &str) -> Option<&str> {
-    let mut lexer = Lexer::new(text);
+fn one_value(text: &str, depth: usize) -> Option<&str> {
+    let mut lexer = Lexer::below(text, depth);
     let value = lexer.skip().ok()?;
     lexer.end().ok()?;
     Some(value)

@@ -6,7 +6,8 @@
 //! | [`LogEntry`] | `timestamp`, `source`, `unit`, `message`, `severity`, `hostname` |
 //! | [`AuditEntry`] | `timestamp`, `source`, `event_type`, `subject`, `object`, `action`, `result` where there is one, `hostname`, `raw` |
 //!
-//! A number that is not finite is left out of `data`. A subject or object that is no JSON is written as a string.
+//! A number that is not finite is left out of `data`. A subject or object that is no JSON, or nested too
+//! deep for a reader of the batch, is written as a string.
 //!
 //! Specification: "Internal record shapes (local endpoint delivery)".
 
@@ -19,6 +20,9 @@ use super::{
     },
     AuditEntry, AuditOrigin, LogEntry, LogSource, MetricPoint, Outcome, PointGroup,
 };
+
+/// In how much a subject or an object stands: the batch and its record.
+const DEPTH: usize = 2;
 
 /// Writes the points as one JSON array and tells how many they are.
 pub fn points<'r>(into: &mut Vec<u8>, records: impl IntoIterator<Item = &'r MetricPoint>) -> usize {
@@ -127,7 +131,7 @@ fn text(into: &mut Vec<u8>, member: &[u8], value: &str) {
 /// One value that would break the batch must not cost all others.
 fn json(into: &mut Vec<u8>, member: &[u8], value: &str) {
     into.extend_from_slice(member);
-    match Raw::is_json(value) {
+    match Raw::may_stand(value, DEPTH) {
         true => into.extend_from_slice(value.as_bytes()),
         false => quote(into, value),
     }
