@@ -271,7 +271,7 @@ fn every_test_that_the_guide_names_exists() {
 }
 
 /// What the project consists of; a file of another kind slipped in.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 21] = [
     ".rs",
     ".md",
     ".toml",
@@ -284,6 +284,16 @@ const KINDS: [&str; 12] = [
     "run",
     "nightly",
     ".gitignore",
+    // What the package of the agent is made of.
+    ".service",
+    ".sysusers",
+    ".tmpfiles",
+    "packaging/hooks.conf",
+    "packaging/build-deb",
+    "packaging/try-deb",
+    "packaging/debian/postinst",
+    "packaging/debian/prerm",
+    "packaging/debian/postrm",
 ];
 
 #[test]

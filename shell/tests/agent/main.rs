@@ -36,6 +36,7 @@ mod nat;
 mod nat_real;
 mod node;
 mod output;
+mod package;
 mod readme;
 mod reload;
 mod reports;
