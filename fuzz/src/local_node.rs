@@ -6,7 +6,7 @@ use meshward_core::{
     agent::{
         ActionSettings, Answer, Content, Failure, Folder, FoundContent, FoundFile, FoundHook,
         FoundProgram, FoundSidecar, Memory, Purpose, Scan, SenseSettings, SessionSettings,
-        Settings, Sight, StagedFile, StateFile, TcpSettings, builtins,
+        Settings, Sight, StagedFile, StateFile, TcpSettings, VoiceSettings, builtins,
     },
     secret::Secret,
     wire::{
@@ -63,6 +63,7 @@ pub(crate) fn settings(secret_auth_enabled: bool) -> Settings {
             default_timeout: Duration::from_secs(1800),
             listen_address: None,
         },
+        voice: VoiceSettings::default(),
         senses: SenseSettings::default(),
     }
 }

@@ -27,3 +27,4 @@ mod measure;
 mod metadata;
 mod perform;
 mod registration;
+mod weight;

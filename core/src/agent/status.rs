@@ -1,12 +1,18 @@
 //! What `meshward status` tells.
 
-use super::{Agent, network::file};
+use super::{Agent, network::file, readiness::Readiness};
 use crate::{
     time::{Mono, Now},
     wire::local::{Queues, Status},
 };
 
 impl Agent {
+    /// Whether the process is useful, with the first reason why it is not.
+    pub const fn readiness(&self) -> Readiness {
+        let events = self.senses.events.trouble();
+        Readiness::of(self.identity.is_some(), self.standing, events, self.broken)
+    }
+
     /// What `meshward status` tells.
     pub fn status(&self, now: Now) -> Status {
         let age = |since: Option<Mono>| since.map(|since| now.mono.since(since).as_secs());

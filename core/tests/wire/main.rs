@@ -9,6 +9,9 @@ mod differential;
 mod endpoint;
 mod envelope;
 mod event;
+#[path = "../support/exposed.rs"]
+mod exposed;
+mod exposition;
 mod framing;
 mod golden;
 mod golden_local;
@@ -24,6 +27,7 @@ mod integrity;
 mod json;
 mod json_types;
 mod problem;
+mod process;
 mod pulled;
 mod quote;
 mod retry_after;

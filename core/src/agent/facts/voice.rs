@@ -50,6 +50,21 @@ pub enum Source {
     K8sAudit,
 }
 
+impl Source {
+    /// Its name as the value of a label.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Stats => "stats",
+            Self::Peers => "peers",
+            Self::Journald => "journald",
+            Self::Files => "files",
+            Self::Auditd => "auditd",
+            Self::K8sAudit => "k8s_audit",
+        }
+    }
+}
+
 /// An order of a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Voice {

@@ -24,7 +24,10 @@ impl Turn<'_> {
             Stored::KeyMade(key) => self.registration(register::Input::KeyMade(key)),
             Stored::Persisted => self.registration(register::Input::Persisted),
             Stored::Staged(key) => self.rotation(rotation::Input::Staged(key)),
-            Stored::Committed => self.rotation(rotation::Input::Committed),
+            Stored::Committed => {
+                self.agent.counts.rotated();
+                self.rotation(rotation::Input::Committed);
+            }
             Stored::Retired { folder } => self.aside(register::Aside::Retired { folder }),
             Stored::Restored(staged) => {
                 self.agent.staged = staged;
@@ -84,6 +87,7 @@ impl Turn<'_> {
             }
             Some(Question::Heartbeat) => {
                 let (fetched, date) = (verdict::fetch(&answer), verdict::date(&answer));
+                self.agent.counts.heartbeat(&fetched);
                 self.heartbeat(heartbeat::Input::Answered { fetched, date });
             }
             Some(Question::Endpoint) => {
@@ -95,6 +99,7 @@ impl Turn<'_> {
             Some(Question::Violations) => self.violations_answered(&answer, jitter),
             Some(Question::Pull) => {
                 let fetched = verdict::pull(&answer);
+                self.agent.counts.pull(&fetched);
                 let retry_after = verdict::named_wait(&answer, self.now.wall);
                 let answered = pull::Answered { fetched, retry_after, jitter };
                 self.pull(pull::Input::Answered(Box::new(answered)));
@@ -108,6 +113,7 @@ impl Turn<'_> {
                     true => verdict::delete_report(&answer),
                     false => verdict::put_report(&answer),
                 };
+                self.agent.counts.report(&delivery);
                 self.sync(sync::Input::Answered { key, generation, delivery });
             }
             Some(Question::Rotate(key)) => {
@@ -145,6 +151,7 @@ impl Turn<'_> {
                 self.nat(nat::Input::Discovered { round, outcome, jitter });
             }
             Acted::Measured(measured) => self.measured(measured),
+            Acted::Weighed { asker, process } => self.weighed(asker, &process),
             Acted::Collected(_) => {}
         }
     }

@@ -52,6 +52,7 @@ impl Turn<'_> {
 
     pub(super) fn ended(&mut self, id: RunId, ending: Ending) {
         self.held_back(&ending);
+        self.agent.counts.ended(&id, &ending);
         match id {
             RunId::Execution(execution) => {
                 self.dispatch(execution::Input::Finished { execution, ending });
