@@ -63,6 +63,7 @@ pub(crate) fn settings(secret_auth_enabled: bool) -> Settings {
             default_timeout: Duration::from_secs(1800),
             listen_address: None,
         },
+        voice: VoiceSettings::default(),
         senses: SenseSettings::default(),
         voice: VoiceSettings::default(),
     }

@@ -29,3 +29,4 @@ mod measure;
 mod metadata;
 mod perform;
 mod registration;
+mod weight;

@@ -340,7 +340,8 @@ impl Crowd {
             | Act::Run { .. }
             | Act::Session(..)
             | Act::Upload { .. }
-            | Act::Voice(_) => None,
+            | Act::Voice(_)
+            | Act::Weigh(_) => None,
         }
     }
 

@@ -12,6 +12,9 @@ mod events;
 mod events_node;
 mod events_pace;
 mod execution;
+#[path = "../support/exposed.rs"]
+mod exposed;
+mod figures;
 mod floor;
 mod gate;
 mod hand;
@@ -49,6 +52,7 @@ mod reports;
 mod retimed;
 mod rotation;
 mod secrets;
+mod service;
 mod sessions;
 mod sessions_rows;
 #[path = "../support/signed.rs"]
