@@ -13,6 +13,7 @@ pub mod local;
 pub mod log;
 pub mod nat;
 pub mod run;
+pub mod service;
 pub mod session;
 pub mod store;
 pub mod stream;

@@ -24,6 +24,7 @@ use crate::{
     measure::Measures,
     perform::Performer,
     registration::RegistrationSources,
+    service::Manager,
     store::{Ended, Store, StoreError, Writer},
     voice::{self, VoiceParts},
 };
@@ -54,13 +55,13 @@ pub async fn run(
     purpose: Purpose,
     stop: impl Future<Output = ()>,
 ) -> Result<Exit, StartError> {
-    run_knowing(config, Own::default(), purpose, stop).await
+    run_within(config, (Own::default(), Manager::default()), purpose, stop).await
 }
 
-/// As [`run`], where the actions may tell of this process what is given here.
-pub async fn run_knowing(
+/// As [`run`], where the actions may tell of this process what is given here, and the service manager how it stands.
+pub async fn run_within(
     config: &Config,
-    own: Own,
+    (own, manager): (Own, Manager),
     purpose: Purpose,
     stop: impl Future<Output = ()>,
 ) -> Result<Exit, StartError> {
@@ -85,7 +86,8 @@ pub async fn run_knowing(
     let measures = Measures::new(host_key).map_err(StartError::Image)?;
     let voice = VoiceParts::new(config, purpose)?;
     let performer =
-        Performer::new((store, writer), client, sources, (own, hooks, measures, voice), facts_in);
+        Performer::new((store, writer), client, sources, (own, hooks, measures, voice), facts_in)
+            .telling(manager);
     let exit = drive::drive(&settings, memory, performer, Inbox { facts, asked }, stop).await;
     listeners.close(config.local_api.shutdown_timeout).await;
     written.wait(config.local_api.shutdown_timeout).await;

@@ -15,6 +15,7 @@ use crate::{
     actions::Own,
     config::{Config, show},
     hygiene, log, run,
+    service::Manager,
 };
 
 pub(super) fn run(global: &Global) -> Outcome {
@@ -83,12 +84,22 @@ fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
         .build()
         .map_err(|error| failed(&error))?;
     let own = Own { config: Some(shown), log: Some(ring), hears_hangup: true };
-    runtime.block_on(until_told(&config, own, purpose)).map_err(|error| failed(error.as_ref()))
+    let manager = match purpose {
+        Purpose::Run => Manager::of_environment(),
+        Purpose::Register => Manager::default(),
+    };
+    runtime
+        .block_on(until_told(&config, (own, manager), purpose))
+        .map_err(|error| failed(error.as_ref()))
 }
 
-async fn until_told(config: &Config, own: Own, purpose: Purpose) -> Result<Exit, Box<dyn Error>> {
+async fn until_told(
+    config: &Config,
+    host: (Own, Manager),
+    purpose: Purpose,
+) -> Result<Exit, Box<dyn Error>> {
     let told = told()?;
-    Ok(run::run_knowing(config, own, purpose, told).await?)
+    Ok(run::run_within(config, host, purpose, told).await?)
 }
 
 /// Ends with the first SIGTERM or SIGINT; a SIGHUP is told to need a restart.

@@ -40,6 +40,7 @@ mod readme;
 mod reports;
 mod room;
 mod secrets;
+mod service;
 mod session;
 #[cfg(feature = "nat-tests")]
 mod session_gone;

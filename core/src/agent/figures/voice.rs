@@ -36,7 +36,7 @@ pub fn voice(out: &mut Exposition, pipes: &[PipeFigures], lost: &[(Source, u64)]
     sorted(
         out,
         ("meshward_ingest_records_dropped_total", "Records that were given up.", "reason"),
-        (pipes, |figures| &figures.dropped),
+        pipes.iter().map(|figures| (figures.pipe, figures.dropped.as_slice())),
     );
     out.gauge("meshward_ingest_records_held", "Records that wait.")
         .each("pipeline", count(|figures| figures.held));
@@ -45,7 +45,7 @@ pub fn voice(out: &mut Exposition, pipes: &[PipeFigures], lost: &[(Source, u64)]
     sorted(
         out,
         ("meshward_ingest_requests_total", "Batches that were sent.", "outcome"),
-        (pipes, |figures| &figures.requests),
+        pipes.iter().map(|figures| (figures.pipe, figures.requests.as_slice())),
     );
     let ages =
         pipes.iter().filter_map(|figures| Some((figures.pipe.name(), figures.last_success?)));
@@ -56,16 +56,15 @@ pub fn voice(out: &mut Exposition, pipes: &[PipeFigures], lost: &[(Source, u64)]
 }
 
 /// What is counted by pipeline and by one label more.
-fn sorted(
+fn sorted<'p>(
     out: &mut Exposition,
     (name, help, label): (&'static str, &'static str, &'static str),
-    (pipes, of): (&[PipeFigures], fn(&PipeFigures) -> &[(&'static str, u64)]),
+    rows: impl Iterator<Item = (Pipe, &'p [(&'static str, u64)])>,
 ) {
     let mut family = out.counter(name, help);
-    for figures in pipes {
-        for (value, count) in of(figures) {
-            let labels = [("pipeline", figures.pipe.name()), (label, *value)];
-            family = family.sample(&labels, Number::Whole(*count));
+    for (pipe, counts) in rows {
+        for (value, count) in counts {
+            family = family.sample(&[("pipeline", pipe.name()), (label, *value)], *count);
         }
     }
     family.only(None::<Number>);
