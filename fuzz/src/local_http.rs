@@ -17,10 +17,8 @@ use meshward_core::{
     ids::CallId,
     step::Step,
     time::{Mono, Now, Wall},
-    wire::{
-        exposition::CONTENT_TYPE,
-        http::{Method, Request, Response},
-    },
+    wire::exposition::CONTENT_TYPE,
+    wire::http::{Method, Request, Response},
 };
 use serde_json::Value;
 
@@ -340,8 +338,7 @@ fn check(gated: bool, (caller, request): (&Caller, &Request), response: &Respons
     }
     let types: Vec<_> = response.headers.all("content-type").collect();
     if asked == Ok(Ask::Metrics) && response.status == 200 {
-        assert_eq!(types, [CONTENT_TYPE]);
-        return;
+        return assert_eq!(types, [CONTENT_TYPE]);
     }
     assert_eq!(types, ["application/json"], "{request:?}");
     let value: Value = serde_json::from_str(text).expect("an answer is JSON");

@@ -15,6 +15,7 @@ pub mod log;
 pub mod nat;
 pub mod reload;
 pub mod run;
+pub mod service;
 pub mod session;
 pub mod store;
 pub mod stream;

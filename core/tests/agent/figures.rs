@@ -188,31 +188,39 @@ fn every_value_of_a_label_is_told_and_counts_for_itself() {
 
 #[test]
 fn pipelines_tell_what_came_in_what_went_out_and_what_was_lost() {
-    let mut out = Exposition::default();
-    let figures = |pipe, last_success| PipeFigures {
-        pipe,
-        collected: 10,
-        sent: 6,
-        dropped: vec![("refused", 1), ("overflow", 1)],
-        held: 2,
-        held_bytes: 300,
-        requests: vec![("accepted", 3), ("failed", 1)],
-        last_success,
+    let mut bench = Bench::new(Settings { voice: logs_only(), ..settings() });
+    bench.register();
+    let line = |message: &str| LogEntry {
+        timestamp: Timestamp::from(bench.now.wall),
+        source: LogSource::Journald,
+        unit: "app".into(),
+        message: message.into(),
+        severity: Severity::Info,
+        hostname: "node-1".into(),
     };
-    let pipes =
-        [figures(Pipe::Metrics, None), figures(Pipe::Logs, Some(Duration::from_millis(1500)))];
-    voice(&mut out, &pipes, &[(Source::Auditd, 4), (Source::K8sAudit, 0)]);
-    let told = read(&out.into_text()).expect("a sound text");
+    let records = Records::Lines(vec![line("one"), line("two")]);
+    let feed = Feed {
+        source: Source::Journald,
+        records,
+        marks: vec![],
+        more: false,
+        lost: 3,
+        troubles: vec!["it is slow".into()],
+    };
+    let collected = Collected { pipe: Pipe::Logs, round: 1, feeds: vec![feed] };
+    bench.give(Input::Acted(Acted::Collected(Box::new(collected))));
+    let told = bench.figures();
     let of = |sample: &str| told.of(&format!("meshward_{sample}"));
-    assert_eq!(of("ingest_records_collected_total{pipeline=\"metrics\"}"), 10.0);
-    assert_eq!(of("ingest_records_sent_total{pipeline=\"logs\"}"), 6.0);
-    assert_eq!(of("ingest_records_dropped_total{pipeline=\"logs\",reason=\"overflow\"}"), 1.0);
+    assert_eq!(of("ingest_records_collected_total{pipeline=\"logs\"}"), 5.0);
     assert_eq!(of("ingest_records_held{pipeline=\"logs\"}"), 2.0);
-    assert_eq!(of("ingest_records_held_bytes{pipeline=\"logs\"}"), 300.0);
-    assert_eq!(of("ingest_requests_total{pipeline=\"metrics\",outcome=\"accepted\"}"), 3.0);
-    assert_eq!(of("ingest_last_success_age_seconds{pipeline=\"logs\"}"), 1.5);
-    assert_eq!(of("source_lost_total{source=\"auditd\"}"), 4.0);
-    assert!(told.samples.keys().all(|key| !key.contains("age_seconds{pipeline=\"metrics\"")));
+    let lost = "ingest_records_dropped_total{pipeline=\"logs\",reason=\"lost_at_source\"}";
+    assert_eq!(of(lost), 3.0);
+    assert_eq!(of("ingest_records_sent_total{pipeline=\"logs\"}"), 0.0);
+    assert_eq!(of("ingest_requests_total{pipeline=\"logs\",outcome=\"accepted\"}"), 0.0);
+    assert_eq!(of("source_lost_total{source=\"journald\"}"), 3.0);
+    assert_eq!(of("source_troubles{source=\"journald\"}"), 1.0);
+    assert!(told.samples.keys().all(|key| !key.contains("last_success_age")));
+    assert!(told.samples.keys().all(|key| !key.contains("pipeline=\"metrics\"")));
 }
 
 #[test]

@@ -44,6 +44,7 @@ mod outdated;
 mod own_reports;
 mod places;
 mod pull;
+mod rate;
 mod reaction;
 mod reconcile;
 mod refused;

@@ -6,7 +6,7 @@
 pub mod counts;
 mod expose;
 pub mod labels;
-pub mod voice;
+mod voice;
 
 use core::time::Duration;
 
