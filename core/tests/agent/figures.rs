@@ -4,26 +4,26 @@ use std::{collections::BTreeMap, time::Duration};
 
 use meshward_core::{
     agent::{
-        Act, Acted, Captured, Cause, Door, Effect, Ending, Input, Pipe, RunId, Source, StagedFile,
-        Stored,
+        Act, Acted, Captured, Cause, Collected, Door, Effect, Ending, Feed, Input, Pipe, Records,
+        RunId, Settings, Source, StagedFile, Stored,
         figures::{
             Process, Tally,
             labels::{Ended, Label as _},
-            voice::{PipeFigures, voice},
         },
     },
     ids::CallId,
     time::Mono,
     wire::{
-        exposition::{CONTENT_TYPE, Exposition},
+        exposition::CONTENT_TYPE,
         http::{Body, Headers, Method, Request, Response},
         timestamp::Timestamp,
     },
 };
 
 use crate::{
-    bench::{Bench, problem, responded, sent_to, settings},
+    bench::{Bench, problem, remembered, responded, sent_to, settings},
     exposed::{Exposed, read},
+    voice::{feed, lines, logs_only},
 };
 
 const ASKER: CallId = CallId(77);
@@ -189,24 +189,10 @@ fn every_value_of_a_label_is_told_and_counts_for_itself() {
 #[test]
 fn pipelines_tell_what_came_in_what_went_out_and_what_was_lost() {
     let mut bench = Bench::new(Settings { voice: logs_only(), ..settings() });
-    bench.register();
-    let line = |message: &str| LogEntry {
-        timestamp: Timestamp::from(bench.now.wall),
-        source: LogSource::Journald,
-        unit: "app".into(),
-        message: message.into(),
-        severity: Severity::Info,
-        hostname: "node-1".into(),
-    };
-    let records = Records::Lines(vec![line("one"), line("two")]);
-    let feed = Feed {
-        source: Source::Journald,
-        records,
-        marks: vec![],
-        more: false,
-        lost: 3,
-        troubles: vec!["it is slow".into()],
-    };
+    bench.give(Input::Restarted(Box::new(remembered(StagedFile::Missing))));
+    let troubles = vec!["it is slow".into()];
+    let feed =
+        Feed { lost: 3, troubles, ..feed(Source::Journald, Records::Lines(lines(0..2))) };
     let collected = Collected { pipe: Pipe::Logs, round: 1, feeds: vec![feed] };
     bench.give(Input::Acted(Acted::Collected(Box::new(collected))));
     let told = bench.figures();
