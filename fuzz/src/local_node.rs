@@ -65,7 +65,6 @@ pub(crate) fn settings(secret_auth_enabled: bool) -> Settings {
         },
         voice: VoiceSettings::default(),
         senses: SenseSettings::default(),
-        voice: VoiceSettings::default(),
     }
 }
 

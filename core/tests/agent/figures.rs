@@ -191,8 +191,7 @@ fn pipelines_tell_what_came_in_what_went_out_and_what_was_lost() {
     let mut bench = Bench::new(Settings { voice: logs_only(), ..settings() });
     bench.give(Input::Restarted(Box::new(remembered(StagedFile::Missing))));
     let troubles = vec!["it is slow".into()];
-    let feed =
-        Feed { lost: 3, troubles, ..feed(Source::Journald, Records::Lines(lines(0..2))) };
+    let feed = Feed { lost: 3, troubles, ..feed(Source::Journald, Records::Lines(lines(0..2))) };
     let collected = Collected { pipe: Pipe::Logs, round: 1, feeds: vec![feed] };
     bench.give(Input::Acted(Acted::Collected(Box::new(collected))));
     let told = bench.figures();

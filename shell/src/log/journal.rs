@@ -224,7 +224,7 @@ mod tests {
     fn an_event_becomes_an_entry_with_its_fields() {
         let home = tempfile::tempdir().unwrap();
         let (path, socket) = receiver(&home);
-        let (queue, flushed) = queue::start(Journal::at(&path).unwrap().into()).unwrap();
+        let (queue, flushed) = queue::start_to(Journal::at(&path).unwrap().into()).unwrap();
         let log = tracing_subscriber::registry().with(Entries(queue));
         tracing::subscriber::with_default(log, || {
             let error = io::Error::other("no\nroom");
@@ -261,7 +261,7 @@ mod tests {
     fn lines_wait_for_a_journald_that_is_restarted_and_hold_up_nobody() {
         let home = tempfile::tempdir().unwrap();
         let (path, socket) = receiver(&home);
-        let (queue, _flushed) = queue::start(Journal::at(&path).unwrap().into()).unwrap();
+        let (queue, _flushed) = queue::start_to(Journal::at(&path).unwrap().into()).unwrap();
         drop(socket);
         std::fs::remove_file(&path).unwrap();
         let log = tracing_subscriber::registry().with(Entries(queue));

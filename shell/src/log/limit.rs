@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_flood_is_cut_at_its_place_and_what_it_held_back_is_told_at_the_end() {
         let (ring, limit) = (Ring::default(), Limit::default());
-        let (queue, _flushed) = queue::start(queue::Sink::Stderr).unwrap();
+        let (queue, _flushed) = queue::start_to(queue::Sink::Stderr).unwrap();
         let log = tracing_subscriber::registry().with(limit.waking(queue)).with(kept(ring.clone()));
         tracing::subscriber::with_default(log, || {
             for number in 0..100 {

@@ -54,7 +54,7 @@ pub fn start_at(log: &Log, journald: &Path) -> Result<(Flushed, Ring), LogError>
         Some(Err(error)) => (None, Some(error)),
     };
     let is_native = native.is_some();
-    let (queue, flushed) = queue::start(native.unwrap_or(Sink::Stderr))?;
+    let (queue, flushed) = queue::start_to(native.unwrap_or(Sink::Stderr))?;
     let ring = Ring::default();
     let (level, handle) = level::changeable(log.level);
     let registry = tracing_subscriber::registry()

@@ -149,8 +149,13 @@ impl Drop for Flushed {
     }
 }
 
+/// Starts a thread that writes to standard error.
+pub fn start() -> io::Result<(Queue, Flushed)> {
+    start_to(Sink::Stderr)
+}
+
 /// Starts the thread that writes.
-pub(super) fn start(sink: Sink) -> io::Result<(Queue, Flushed)> {
+pub(super) fn start_to(sink: Sink) -> io::Result<(Queue, Flushed)> {
     let (items, queued) = sync_channel(QUEUE_LEN);
     let queue = Queue { items: items.clone(), lost: Arc::default(), limit: Limit::default() };
     let (lost, limit) = (Arc::clone(&queue.lost), queue.limit());
