@@ -15,6 +15,7 @@ mod hooks;
 mod host_key;
 mod local;
 mod local_ask;
+mod local_check;
 mod local_http;
 mod local_node;
 mod logs;

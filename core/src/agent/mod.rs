@@ -44,7 +44,7 @@ mod life;
 mod status;
 mod turn;
 
-use alloc::collections::BTreeMap;
+use alloc::{boxed::Box, collections::BTreeMap};
 use core::time::Duration;
 
 pub use facts::{
@@ -124,7 +124,7 @@ pub struct Agent {
     last_call: CallId,
     /// A part of the process has ended by itself.
     broken: bool,
-    counts: Counts,
+    counts: Box<Counts>,
     life: Life,
 }
 

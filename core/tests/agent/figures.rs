@@ -33,10 +33,19 @@ fn request(method: Method, path: &str) -> Request {
 }
 
 fn reply(effects: &[Effect]) -> Option<&Response> {
-    effects.iter().find_map(|effect| match effect {
+    let mut replies = effects.iter().filter_map(|effect| match effect {
         Effect::Reply { call: ASKER, response } => Some(response),
-        _ => None,
-    })
+        Effect::Reply { .. }
+        | Effect::Gather
+        | Effect::Store(_)
+        | Effect::Keep { .. }
+        | Effect::Send { .. }
+        | Effect::Act(_)
+        | Effect::Stream(_)
+        | Effect::Tell(_)
+        | Effect::Exit(_) => None,
+    });
+    replies.next()
 }
 
 fn process() -> Process {
