@@ -71,6 +71,9 @@ struct Run {
     looking: bool,
     over: bool,
     statuses: Vec<u16>,
+    /// Facts that are not given yet, and whether one is being given.
+    ready: VecDeque<Input>,
+    giving: bool,
 }
 
 impl Run {
@@ -94,6 +97,8 @@ impl Run {
             looking: false,
             over: false,
             statuses: Vec::new(),
+            ready: VecDeque::new(),
+            giving: false,
         };
         run.give(Input::Restarted(Box::new(local_node::memory())));
         while let Some((call, path)) = run.calls.pop_front() {
@@ -228,8 +233,19 @@ impl Run {
         assert!(self.asked.is_empty(), "who asks behind the end is answered too");
     }
 
-    /// Steps the agent, twice to see that it decides the same, and performs what it orders.
+    /// Gives the agent a fact; one that comes of an order waits until all orders beside it are begun.
     fn give(&mut self, input: Input) {
+        self.ready.push_back(input);
+        if !core::mem::replace(&mut self.giving, true) {
+            while let Some(input) = self.ready.pop_front() {
+                self.step(input);
+            }
+            self.giving = false;
+        }
+    }
+
+    /// Steps the agent, twice to see that it decides the same, and performs what it orders.
+    fn step(&mut self, input: Input) {
         let agent = core::mem::take(&mut self.agent);
         let twin = agent.clone().step(&self.settings, self.now, input.clone());
         let step = agent.step(&self.settings, self.now, input);
