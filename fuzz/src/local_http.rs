@@ -236,12 +236,13 @@ impl Run {
     /// Gives the agent a fact; one that comes of an order waits until all orders beside it are begun.
     fn give(&mut self, input: Input) {
         self.ready.push_back(input);
-        if !core::mem::replace(&mut self.giving, true) {
-            while let Some(input) = self.ready.pop_front() {
-                self.step(input);
-            }
-            self.giving = false;
+        if core::mem::replace(&mut self.giving, true) {
+            return;
         }
+        while let Some(input) = self.ready.pop_front() {
+            self.step(input);
+        }
+        self.giving = false;
     }
 
     /// Steps the agent, twice to see that it decides the same, and performs what it orders.
@@ -290,7 +291,7 @@ impl Run {
             Effect::Exit(_) => {
                 self.over = true;
                 // Of a change that hangs at the disk nobody can tell how it ends.
-                self.asked.retain(|_, (_, request)| !is_write(request));
+                self.asked.retain(|_, (_, request)| !local_ask::is_write(request));
             }
             Effect::Act(Act::Scan) => {
                 assert!(!self.looking, "one look at a time");
@@ -339,7 +340,7 @@ fn check(gated: bool, (caller, request): (&Caller, &Request), response: &Respons
     if asked == Ok(Ask::RunAction) && !matches!(response.status, 401 | 403) {
         assert!(gate::may_order(caller), "an order is taken from {caller:?}");
     }
-    if is_of_secrets(&request.path) && !matches!(response.status, 401 | 404 | 405) {
+    if local_ask::is_of_secrets(&request.path) && !matches!(response.status, 401 | 404 | 405) {
         check_secrets(gated, caller, response);
     }
     if response.status == 204 {
@@ -368,14 +369,6 @@ fn check_refusal(value: &Value, request: &Request, response: &Response) {
     let headers = &response.headers;
     assert_eq!(headers.first("allow").is_some(), response.status == 405, "{request:?}");
     assert_eq!(headers.first("www-authenticate").is_some(), response.status == 401, "{request:?}");
-}
-
-fn is_write(request: &Request) -> bool {
-    matches!(route(request.method, &request.path), Ok(Ask::PutReport(_) | Ask::DeleteReport(_)))
-}
-
-fn is_of_secrets(path: &str) -> bool {
-    path == "/v1/state/secrets" || path.starts_with("/v1/state/secrets/")
 }
 
 /// Nobody keeps an answer about secrets, and the gate lets root and one group to them.
