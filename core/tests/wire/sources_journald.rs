@@ -19,8 +19,10 @@ fn decode(line: impl AsRef<[u8]>) -> Result<Entry, NotAnEntry> {
 /// An entry with these members besides those that it must have.
 fn entry(members: Value) -> Entry {
     let mut line = json!({ "__CURSOR": "s=1;i=2", "__REALTIME_TIMESTAMP": "1767225600123456", "MESSAGE": "m" });
-    line.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-    decode(line.to_string()).unwrap()
+    for (name, value) in members.as_object().into_iter().flatten() {
+        line[name.as_str()] = value.clone();
+    }
+    decode(line.to_string()).expect("an entry")
 }
 
 fn message(message: Value) -> Option<String> {
