@@ -124,7 +124,8 @@ fn a_whole_agent_beats_by_the_new_interval_and_looks_at_its_hooks() {
     let (call, _) = sent_to(&effects, "/heartbeat");
     bench.give(Input::Acted(Acted::Scanned(Box::new(seen(&[])))));
     let accepted_at = Timestamp::from(bench.now.wall);
-    let body = format!(r#"{{"accepted_at":"{accepted_at}","reconcile":false,"rotate_keys":false}}"#);
+    let body =
+        format!(r#"{{"accepted_at":"{accepted_at}","reconcile":false,"rotate_keys":false}}"#);
     bench.answer(call, responded(200, &body));
     bench.settings.heartbeat_interval = seconds(1);
     assert_eq!(bench.give(Input::Retimed), [Effect::Act(Act::Scan)]);

@@ -17,7 +17,7 @@ use super::{
 };
 
 /// Where tools are looked for.
-pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The longest output that is kept, in bytes.
 pub const OUTPUT_MAX: usize = 512 * 1024;
@@ -63,7 +63,7 @@ pub async fn capture(
 }
 
 /// The first file of that name that somebody may execute.
-fn find(name: &str, path: &str) -> Option<PathBuf> {
+pub(crate) fn find(name: &str, path: &str) -> Option<PathBuf> {
     let files = path.split(':').map(|folder| Path::new(folder).join(name));
     files.into_iter().find(|file| {
         file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)

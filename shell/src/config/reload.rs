@@ -132,7 +132,8 @@ mod tests {
     #[test]
     fn every_key_changes_either_at_once_or_at_a_restart() {
         let at_restart = |path: &str| {
-            let named = |one: &&&str| path == **one || (one.ends_with('.') && path.starts_with(**one));
+            let named =
+                |one: &&&str| path == **one || (one.ends_with('.') && path.starts_with(**one));
             AT_RESTART.iter().filter(named).count()
         };
         for key in KEYS {

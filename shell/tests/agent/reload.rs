@@ -97,8 +97,11 @@ async fn a_configuration_that_no_start_would_take_changes_nothing() {
     let secure = plane.url().replace("http://", "https://");
     node.amend(&format!("url = {:?}", plane.url()), &format!("url = {secure:?}"));
     agent.signal("-HUP");
-    told(&node, "SIGHUP: nothing is changed: control_plane.ca_file /does/not/exist: cannot read it")
-        .await;
+    told(
+        &node,
+        "SIGHUP: nothing is changed: control_plane.ca_file /does/not/exist: cannot read it",
+    )
+    .await;
     assert!(dump(&node).contains("[heartbeat]\ninterval = \"1h\""));
 }
 

@@ -52,7 +52,9 @@ pub fn described(name: &str) -> ActionInfo {
             ],
         ),
         RECONNECT => ("Pulls the desired state at once and opens the stream of events anew.", &[]),
-        RELOAD_CONFIG => ("Sends the agent SIGHUP, on which it reads its configuration again.", &[]),
+        RELOAD_CONFIG => {
+            ("Sends the agent SIGHUP, on which it reads its configuration again.", &[])
+        }
         SYSTEM_INFO => ("Tells which host, agent and node this is.", &[]),
         _ => ("", &[]),
     };

@@ -78,11 +78,18 @@ pub struct Found {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     Armed,
-    Discovered { round: u64, outcome: Result<Vec<Result<Seen, String>>, String>, jitter: Jitter },
+    Discovered {
+        round: u64,
+        outcome: Result<Vec<Result<Seen, String>>, String>,
+        jitter: Jitter,
+    },
     Quieted,
     /// The intervals may have changed.
     Retimed,
-    Reported { reported: Reported, jitter: Jitter },
+    Reported {
+        reported: Reported,
+        jitter: Jitter,
+    },
     Ticked,
 }
 
