@@ -271,7 +271,7 @@ fn every_test_that_the_guide_names_exists() {
 }
 
 /// What the project consists of; a file of another kind slipped in.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 23] = [
     ".rs",
     ".md",
     ".toml",
@@ -284,6 +284,17 @@ const KINDS: [&str; 12] = [
     "run",
     "nightly",
     ".gitignore",
+    ".conf",
+    ".service",
+    ".sysusers",
+    ".tmpfiles",
+    "packaging/build-deb",
+    "packaging/debian/postinst",
+    "packaging/debian/postrm",
+    "packaging/debian/prerm",
+    "packaging/try-deb",
+    "packaging/try/hook",
+    "packaging/try/inside",
 ];
 
 #[test]

@@ -212,9 +212,9 @@ fn what_the_agent_offers_is_held_against_whether_it_runs() {
     }
 }
 
-fn hook(found: FoundProgram) -> Option<Sight> {
+fn hook(found: FoundProgram) -> Sight {
     let files = vec![FoundHook { name: "backup".into(), found }];
-    Some(Sight::Found { files, crowded: false })
+    Sight::Found { files, crowded: false }
 }
 
 #[test]
@@ -222,20 +222,20 @@ fn hooks_are_judged_by_the_rules_that_they_are_run_by() {
     let state = |sight| worst(&hooks(start(), sight));
     let sidecar = FoundSidecar::Absent;
     let whole = FoundProgram::Whole { digest: Checksum::from_bytes([1; 32]), sidecar };
-    assert_eq!(state(hook(whole)), State::Good);
+    assert_eq!(state(Some(hook(whole))), State::Good);
     assert_eq!(state(Some(Sight::Absent)), State::Good);
     assert_eq!(state(None), State::Bad);
     let changed = Wall::from_origin(Duration::ZERO);
     let held = Held { kind: FileKind::Regular, owner: 0, mode: 0o775, changed };
     let why = trust::program(&held).expect_err("its group can change it");
-    let findings = hooks(start(), hook(FoundProgram::Distrusted(why)));
+    let findings = hooks(start(), Some(hook(FoundProgram::Distrusted(why))));
     assert_eq!(worst(&findings), State::Bad);
     assert!(findings[0].words.contains("backup") && findings[0].words.contains("chmod go-w"));
     let place = Sight::Distrusted { path: "/etc/meshward".into(), why: Distrust::Writable };
     assert_eq!(state(Some(place)), State::Bad);
     let sidecar = FoundSidecar::Bytes(Content(b"no".to_vec()));
     let odd = FoundProgram::Whole { digest: Checksum::from_bytes([1; 32]), sidecar };
-    assert_eq!(state(hook(odd)), State::Bad);
+    assert_eq!(state(Some(hook(odd))), State::Bad);
 }
 
 #[test]

@@ -20,7 +20,7 @@ use meshward_core::{
         retry_after::http_date,
     },
 };
-use rustls::CertificateError;
+use rustls::CertificateError as Cause;
 
 use super::LOOK_MAX;
 use crate::{
@@ -101,18 +101,20 @@ fn fault(error: &io::Error) -> TlsFault {
     let Some(rustls::Error::InvalidCertificate(cause)) = inner else {
         return TlsFault::Other(told(error));
     };
-    // The library may learn of more causes.
-    match cause {
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => TlsFault::Expired,
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            TlsFault::NotYetValid
-        }
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            TlsFault::Name
-        }
-        CertificateError::UnknownIssuer => TlsFault::Chain,
-        cause => TlsFault::Other(format!("the certificate is refused ({cause})")),
-    }
+    let rows = [
+        (matches!(cause, Cause::Expired | Cause::ExpiredContext { .. }), TlsFault::Expired),
+        (
+            matches!(cause, Cause::NotValidYet | Cause::NotValidYetContext { .. }),
+            TlsFault::NotYetValid,
+        ),
+        (
+            matches!(cause, Cause::NotValidForName | Cause::NotValidForNameContext { .. }),
+            TlsFault::Name,
+        ),
+        (matches!(cause, Cause::UnknownIssuer), TlsFault::Chain),
+    ];
+    let known = rows.into_iter().find_map(|(is_so, fault)| is_so.then_some(fault));
+    known.unwrap_or_else(|| TlsFault::Other(format!("the certificate is refused ({cause})")))
 }
 
 fn told(error: &dyn Error) -> String {

@@ -216,12 +216,6 @@ fn admit(socket: &Path, group: &str) -> Result<(), ListenError> {
     fs::set_permissions(socket, Permissions::from_mode(mode)).doing("set the mode of", socket)
 }
 
-/// The number of a group by its name.
-pub(crate) fn group_id(name: &str) -> Option<u32> {
-    let [id] = group_ids([Some(name)]);
-    id
-}
-
 /// The numbers of groups by their names, of which there may be none.
 pub(super) fn group_ids<const N: usize>(names: [Option<&str>; N]) -> [Option<u32>; N] {
     use io::Read;

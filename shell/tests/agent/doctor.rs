@@ -30,7 +30,7 @@ fn examined(node: &Node) -> (BTreeMap<String, (String, String)>, Option<i32>) {
     for row in told["findings"].as_array().unwrap() {
         let part = |name: &str| row[name].as_str().unwrap().to_owned();
         let words = format!("{} / {}", part("words"), part("mend"));
-        let kept = rows.entry(part("name")).or_insert((part("state"), words.clone()));
+        let kept = rows.entry(part("name")).or_insert_with(|| (part("state"), words.clone()));
         if part("state") != "good" {
             *kept = (part("state"), words);
         }
