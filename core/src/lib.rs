@@ -9,6 +9,7 @@ extern crate alloc;
 
 pub mod agent;
 pub mod backoff;
+pub mod doctor;
 pub mod duration;
 pub mod ids;
 pub mod legible;

@@ -6,6 +6,7 @@ pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod config;
+pub mod doctor;
 pub mod gzip;
 pub mod hooks;
 pub mod hygiene;

@@ -8,6 +8,7 @@ mod builtins;
 mod counter;
 mod device;
 mod dispatch;
+mod doctor;
 mod events;
 mod events_node;
 mod events_pace;

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 use crate::config::{LogFormat, LogLevel, duration};
 
@@ -26,6 +27,10 @@ const ACTIONS_EXAMPLES: &str = "Examples:
   meshward actions run health.check
   meshward actions run diagnostics.ping_peer --param peer_id=10.99.0.2 --param count=3
   meshward actions run logs.snapshot --param lines=20 --param since=15m";
+
+const COMPLETIONS_EXAMPLES: &str = "Examples:
+  meshward completions bash >/usr/share/bash-completion/completions/meshward
+  meshward completions zsh >/usr/share/zsh/vendor-completions/_meshward";
 
 /// The Meshward node agent.
 #[derive(Debug, Parser)]
@@ -111,6 +116,14 @@ pub(super) enum Command {
     Config {
         #[command(subcommand)]
         part: ConfigPart,
+    },
+    /// Look at all that the agent stands on, and tell how to mend what is wrong; 0 only where all is good
+    Doctor,
+    /// Print what makes a shell complete these commands
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        #[arg(value_enum)]
+        shell: Shell,
     },
     /// Print the version
     Version,

@@ -5,8 +5,10 @@
 mod actions;
 mod answer;
 mod args;
+mod completions;
 mod config;
 mod daemon;
+mod doctor;
 mod exit;
 mod hooks;
 mod network;
@@ -19,7 +21,7 @@ mod status;
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use meshward_core::legible;
 
 pub use exit::Code;
@@ -45,6 +47,8 @@ pub fn main() -> Code {
         Command::Actions { part } => actions::actions(&arguments.global, part),
         Command::Hooks { part } => hooks::hooks(&arguments.global, part),
         Command::Config { part } => config::config(&arguments.global, part),
+        Command::Doctor => doctor::doctor(&arguments.global),
+        Command::Completions { shell } => completions::completions(*shell),
         Command::Version => version(output),
     };
     match done {
@@ -54,6 +58,11 @@ pub fn main() -> Code {
             failed.code
         }
     }
+}
+
+/// Every command with its arguments, for what is made of them: man pages and completions.
+pub fn command() -> clap::Command {
+    Arguments::command()
 }
 
 fn version(output: Output) -> Outcome {

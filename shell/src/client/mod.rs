@@ -4,6 +4,7 @@
 
 mod bare;
 mod convert;
+mod door;
 mod endpoint;
 mod listen;
 mod tls;
@@ -20,6 +21,7 @@ use thiserror::Error;
 
 pub(crate) use bare::{bare, told};
 use convert::{base, failed, received, sent};
+pub(crate) use door::Door;
 pub(crate) use endpoint::Endpoint;
 
 /// How the control plane is reached.

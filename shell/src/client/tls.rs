@@ -149,7 +149,7 @@ pub(super) fn warn_of_weakness(base: &Url, insecure: bool) {
 }
 
 /// Whether what is sent there can be read on the way.
-fn goes_in_clear(base: &Url) -> bool {
+pub(super) fn goes_in_clear(base: &Url) -> bool {
     let host = base.host_str().unwrap_or_default();
     let is_here = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(address) => address.is_loopback(),

@@ -39,6 +39,11 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// What was seen alone; nothing is watched on.
+    pub(crate) fn sight(self) -> Sight {
+        self.sight
+    }
+
     /// Watches on, within the runtime, and tells whether that goes well beside what was seen.
     pub fn watched(
         self,

@@ -30,7 +30,7 @@ use tokio::{
 use crate::config::ListenAddress;
 
 pub use error::ListenError;
-pub use peer::{GROUP, SECRET_GROUP};
+pub use peer::{GROUP, SECRET_GROUP, group_id};
 pub use tcp::Tcp;
 pub use watch::Feed;
 

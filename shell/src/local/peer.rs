@@ -16,6 +16,12 @@ pub const GROUP: &str = "meshward";
 /// The group whose members may read secrets where `local_api.secret_auth_enabled` is set.
 pub const SECRET_GROUP: &str = "agent-secrets";
 
+/// The number of a group by its name, where there is one.
+pub fn group_id(name: &str) -> Option<u32> {
+    let [id] = group_ids([Some(name)]);
+    id
+}
+
 /// The groups that lend rights at the socket, by name.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {

@@ -59,6 +59,14 @@ impl Directory {
         Ok(Self { fd, name, mode, lock: Arc::new(lock) })
     }
 
+    /// Opens a directory that is there, to look at it beside the agent that uses it: it is neither locked nor checked.
+    pub(super) fn glance(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | ALWAYS;
+        let fd = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?;
+        let lock = Arc::new(File::from(fd.try_clone()?));
+        Ok(Self { fd, name: None, mode: Mode::empty(), lock })
+    }
+
     /// Opens a folder of this directory, which is created if missing.
     pub(super) fn below(&mut self, path: &Path, name: &str) -> Result<Self, StoreError> {
         let disk = |doing| {

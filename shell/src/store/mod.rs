@@ -6,6 +6,7 @@
 mod directory;
 mod disk;
 mod error;
+mod glance;
 mod keys;
 mod leftovers;
 mod refused;
@@ -43,6 +44,7 @@ use meshward_core::{
 };
 
 pub use self::error::StoreError;
+pub(crate) use self::glance::{IDENTITY_FILES, look};
 pub(crate) use self::writer::{Ended, State, Writer};
 use self::{
     directory::Directory,

@@ -101,6 +101,11 @@ impl<D: Disk> Vault<D> {
         &mut self.disk
     }
 
+    /// Takes nothing over: for a look alone.
+    pub(super) fn glance(disk: D) -> Self {
+        Self { disk, leftovers: Leftovers::default(), findings: Vec::new(), has_room: false }
+    }
+
     /// Reads what the directory holds.
     pub(super) fn remember(&mut self) -> Result<Memory, Fault> {
         Ok(Memory {

@@ -35,7 +35,6 @@ pub(crate) struct VoiceParts {
     pub(crate) endpoints: Endpoints,
     pub(crate) spools: Vec<SpoolPlace>,
     /// Of the log files; they may be replaced while the agent runs.
-    #[expect(dead_code, reason = "a reload hands new ones over")]
     pub(crate) patterns: Patterns,
 }
 

@@ -14,6 +14,7 @@ mod config;
 mod converge;
 mod crash;
 mod dispatch;
+mod doctor;
 mod exits;
 #[cfg(feature = "fault-tests")]
 mod faults;

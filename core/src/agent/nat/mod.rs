@@ -78,18 +78,10 @@ pub struct Found {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     Armed,
-    Discovered {
-        round: u64,
-        outcome: Result<Vec<Result<Seen, String>>, String>,
-        jitter: Jitter,
-    },
+    Discovered { round: u64, outcome: Result<Vec<Result<Seen, String>>, String>, jitter: Jitter },
     Quieted,
-    /// The intervals may have changed.
     Retimed,
-    Reported {
-        reported: Reported,
-        jitter: Jitter,
-    },
+    Reported { reported: Reported, jitter: Jitter },
     Ticked,
 }
 
@@ -120,10 +112,7 @@ impl Nat {
             (Phase::Waiting(wait), Input::Ticked) => {
                 Step::to(Self { phase: Phase::Waiting(wait.looked(now)), ..self })
             }
-            (Phase::Waiting(wait), Input::Retimed) => {
-                let wait = wait.at_most(now, settings.refresh_interval);
-                Step::to(Self { phase: Phase::Waiting(wait), ..self })
-            }
+            (Phase::Waiting(wait), Input::Retimed) => self.retime(settings, now, wait),
             (_, Input::Quieted) => Step::to(self.afresh()),
             (Phase::Off | Phase::Probing | Phase::Reporting, Input::Retimed)
             | (Phase::Off, Input::Discovered { .. } | Input::Reported { .. } | Input::Ticked)

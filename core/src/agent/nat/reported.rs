@@ -106,6 +106,11 @@ impl Nat {
         step.emit(Effect::Tell(told)).emit_all(given_up.map(Effect::Tell))
     }
 
+    /// The next round comes no later than it would by the interval that holds now.
+    pub(super) fn retime(self, settings: &NatSettings, now: Now, wait: Wait) -> Step<Self, Effect> {
+        Step::to(self.waiting(wait.at_most(now, settings.refresh_interval)))
+    }
+
     fn report(self, now: Now, found: Found) -> Step<Self, Effect> {
         let Found { endpoint, nat_type, .. } = found;
         let posted = Some(now.mono);

@@ -1,0 +1,116 @@
+//! What the agent needs of the kernel and of the tools of the system, as far as it is configured to use it.
+
+use alloc::{format, string::String};
+
+use super::Finding;
+
+/// One ability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ability {
+    Pidfd,
+    Memfd,
+    ControlGroups,
+    Tun,
+    NetAdmin,
+    AuditRead,
+    Journalctl,
+    Ping,
+    Traceroute,
+}
+
+impl Ability {
+    pub const ALL: [Self; 9] = [
+        Self::Pidfd,
+        Self::Memfd,
+        Self::ControlGroups,
+        Self::Tun,
+        Self::NetAdmin,
+        Self::AuditRead,
+        Self::Journalctl,
+        Self::Ping,
+        Self::Traceroute,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Pidfd => "pidfd",
+            Self::Memfd => "memfd",
+            Self::ControlGroups => "cgroup v2",
+            Self::Tun => "/dev/net/tun",
+            Self::NetAdmin => "CAP_NET_ADMIN",
+            Self::AuditRead => "CAP_AUDIT_READ",
+            Self::Journalctl => "journalctl",
+            Self::Ping => "ping",
+            Self::Traceroute => "traceroute",
+        }
+    }
+
+    /// What goes without it, and what to do.
+    const fn lack(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Pidfd => {
+                ("no action can run", "use Linux 5.3 or newer, and let the unit call pidfd_open")
+            }
+            Self::Memfd => {
+                ("no hook can run", "use Linux 3.17 or newer, and let the unit call memfd_create")
+            }
+            Self::ControlGroups => (
+                "what an action leaves behind is ended by its processes alone",
+                "boot with the unified hierarchy of control groups",
+            ),
+            Self::Tun => ("there is no tunnel", "modprobe tun, or set tunnel.backend to none"),
+            Self::NetAdmin => (
+                "the agent cannot change the network",
+                "give it to the unit (CapabilityBoundingSet), or set tunnel.backend to none",
+            ),
+            Self::AuditRead => (
+                "what the kernel audits is not read",
+                "give it to the unit (CapabilityBoundingSet), or set audit.auditd to false",
+            ),
+            Self::Journalctl => {
+                ("the journal is not read", "install systemd, or set logs.journald to false")
+            }
+            Self::Ping => ("diagnostics.ping_peer fails", "install iputils-ping"),
+            Self::Traceroute => ("diagnostics.traceroute_peer fails", "install traceroute"),
+        }
+    }
+
+    /// Whether actions need it at all.
+    const fn is_vital(self) -> bool {
+        match self {
+            Self::Pidfd | Self::Memfd => true,
+            Self::ControlGroups
+            | Self::Tun
+            | Self::NetAdmin
+            | Self::AuditRead
+            | Self::Journalctl
+            | Self::Ping
+            | Self::Traceroute => false,
+        }
+    }
+}
+
+/// What was found of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub ability: Ability,
+    /// What would use it is configured.
+    pub wanted: bool,
+    /// Why it is not there.
+    pub there: Result<(), String>,
+}
+
+impl Seen {
+    pub fn finding(&self) -> Finding {
+        let name = self.ability.name();
+        let (lack, mend) = self.ability.lack();
+        match (&self.there, self.wanted) {
+            (Ok(()), _) => Finding::good(name, "there"),
+            (Err(_), false) => Finding::good(name, "not there, and not needed as configured"),
+            (Err(cause), true) if self.ability.is_vital() => {
+                Finding::bad(name, format!("{cause}: {lack}"), mend)
+            }
+            (Err(cause), true) => Finding::warn(name, format!("{cause}: {lack}"), mend),
+        }
+    }
+}
