@@ -13,7 +13,7 @@ use meshward_core::{
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use super::{Batch, Spool};
+use super::store::{Batch, Spool};
 
 /// How many orders may wait; the core gives one at a time, and one that takes something back.
 const ORDERS_MAX: usize = 4;

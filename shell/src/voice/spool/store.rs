@@ -1,0 +1,249 @@
+//! The files of one spool: appended to, read, settled, given up.
+
+use std::{
+    collections::VecDeque,
+    fs::{self, DirBuilder, File},
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use meshward_core::wire::spool::{Found, Frames, Place, segment_name, segment_number};
+
+use super::segment::{self, Segment, create, read_file};
+
+/// The file that holds how far the records are done with.
+const PLACE: &str = "place";
+const PLACE_NEXT: &str = "place.next";
+
+/// How many files a full spool has, so that giving one up costs little.
+const SEGMENTS: u64 = 8;
+const SEGMENT_MIN: u64 = 16 << 10;
+const SEGMENT_MAX: u64 = 4 << 20;
+
+/// The files of one pipeline.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    folder: PathBuf,
+    max_bytes: u64,
+    /// The oldest first; the last is written to.
+    segments: VecDeque<Segment>,
+    /// Up to where records are done with.
+    place: Place,
+    /// The file from which a batch was read that is not settled, and how many records it has. It is not given up.
+    held: Option<(u64, u64)>,
+    writer: Option<File>,
+    /// The number of the next file.
+    next: u64,
+}
+
+/// What an append has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Appended {
+    /// Records that were given up to make room.
+    pub(crate) dropped: u64,
+}
+
+/// A part of what waits.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) payloads: Vec<Vec<u8>>,
+    /// To be given to [`Spool::settle`]; absent where nothing waits.
+    pub(crate) place: Option<Place>,
+    /// Bytes that are no records.
+    pub(crate) damaged: usize,
+}
+
+impl Spool {
+    /// Opens the folder, which is created if missing, and counts what waits in it.
+    pub(crate) fn open(folder: &Path, max_bytes: u64) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let place = read_file(&folder.join(PLACE), 1 << 10).ok();
+        let place = place.and_then(|bytes| Place::decode(&bytes)).unwrap_or_default();
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            numbers.extend(entry?.file_name().to_str().and_then(segment_number));
+        }
+        numbers.sort_unstable();
+        let next = numbers.last().map_or(place.segment, |last| last.saturating_add(1));
+        let mut spool = Self {
+            folder: folder.to_owned(),
+            max_bytes,
+            segments: VecDeque::new(),
+            place,
+            held: None,
+            writer: None,
+            next: next.max(place.segment),
+        };
+        for number in numbers {
+            spool.take_over(number)?;
+        }
+        Ok(spool)
+    }
+
+    /// A file of an earlier process is never written to again: it may end in a torn frame.
+    fn take_over(&mut self, number: u64) -> io::Result<()> {
+        let path = self.path(number);
+        if number < self.place.segment {
+            return fs::remove_file(path);
+        }
+        let bytes = read_file(&path, self.max_bytes)?;
+        let begin = if number == self.place.segment { self.place.offset } else { 0 };
+        let begin = usize::try_from(begin).unwrap_or(usize::MAX);
+        let records =
+            Frames::new(&bytes, begin).filter(|found| matches!(found, Found::Record { .. }));
+        let records = records.count() as u64;
+        if records == 0 {
+            return fs::remove_file(path);
+        }
+        self.segments.push_back(Segment { number, bytes: bytes.len() as u64, records });
+        Ok(())
+    }
+
+    /// How many records wait.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.records).sum()
+    }
+
+    /// How many bytes they take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// Puts frames of so many records on the disk; all of them are durable, or none is there.
+    pub(crate) fn append(&mut self, frames: &[u8], records: u64) -> io::Result<Appended> {
+        let dropped = self.make_room(frames.len() as u64)?;
+        self.roll()?;
+        let (Some(file), Some(segment)) = (&mut self.writer, self.segments.back_mut()) else {
+            return Err(io::Error::other("the spool has no file to write to"));
+        };
+        segment::append(file, segment.bytes, frames)?;
+        segment.bytes += frames.len() as u64;
+        segment.records += records;
+        Ok(Appended { dropped })
+    }
+
+    /// Gives up the oldest files until there is room for so much more.
+    fn make_room(&mut self, more: u64) -> io::Result<u64> {
+        let mut dropped = 0;
+        while self.bytes() + more > self.max_bytes {
+            let oldest = self
+                .segments
+                .iter()
+                .position(|segment| self.held.is_none_or(|(number, _)| number != segment.number));
+            let Some(segment) = oldest.and_then(|at| self.segments.remove(at)) else { break };
+            if self.segments.is_empty() {
+                self.writer = None;
+            }
+            dropped += segment.records;
+            segment::remove(&self.path(segment.number))?;
+        }
+        Ok(dropped)
+    }
+
+    /// Begins a new file where there is none, or the last one is long enough.
+    fn roll(&mut self) -> io::Result<()> {
+        let limit = (self.max_bytes / SEGMENTS).clamp(SEGMENT_MIN, SEGMENT_MAX);
+        let is_full = self.segments.back().is_none_or(|segment| segment.bytes >= limit);
+        if self.writer.is_some() && !is_full {
+            return Ok(());
+        }
+        let number = self.next;
+        self.writer = Some(create(&self.path(number))?);
+        self.next += 1;
+        self.segments.push_back(Segment { number, bytes: 0, records: 0 });
+        sync_folder(&self.folder)
+    }
+
+    /// The oldest records, at most so many and about so many bytes of them, all from one file.
+    pub(crate) fn read(&mut self, most: usize, most_bytes: usize) -> io::Result<Batch> {
+        let mut batch = Batch::default();
+        while let Some(segment) = self.segments.front() {
+            let (number, path) = (segment.number, self.path(segment.number));
+            let begin = if number == self.place.segment { self.place.offset } else { 0 };
+            let bytes = read_file(&path, self.max_bytes)?;
+            let end = fill(&mut batch, &bytes, begin, (most, most_bytes));
+            if let Some(offset) = end {
+                self.held = Some((number, batch.payloads.len() as u64));
+                batch.place = Some(Place { segment: number, offset: offset as u64 });
+                break;
+            }
+            // Nothing but damage is left of it.
+            self.forget_front()?;
+        }
+        Ok(batch)
+    }
+
+    /// What was read last is done with, up to this place.
+    pub(crate) fn settle(&mut self, place: Place) -> io::Result<()> {
+        let (_, records) = self.held.take().unwrap_or_default();
+        let Some(front) = self.segments.front_mut().filter(|front| front.number == place.segment)
+        else {
+            return Ok(());
+        };
+        front.records = front.records.saturating_sub(records);
+        self.place = place;
+        if front.records == 0 {
+            return self.forget_front();
+        }
+        self.keep_place()
+    }
+
+    /// The batch that was read is to be read again.
+    pub(crate) const fn give_back(&mut self) {
+        self.held = None;
+    }
+
+    fn forget_front(&mut self) -> io::Result<()> {
+        let Some(front) = self.segments.pop_front() else { return Ok(()) };
+        if self.segments.is_empty() {
+            self.writer = None;
+        }
+        self.place = Place { segment: front.number + 1, offset: 0 };
+        // First the place, so that no crash between the two brings the records back.
+        self.keep_place()?;
+        segment::remove(&self.path(front.number))
+    }
+
+    /// Not synced: what a power cut takes of it is sent once more.
+    fn keep_place(&self) -> io::Result<()> {
+        let next = self.folder.join(PLACE_NEXT);
+        segment::write_whole(&next, &self.place.encode())?;
+        fs::rename(next, self.folder.join(PLACE))
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.folder.join(segment_name(number))
+    }
+}
+
+/// Takes records from the bytes of a file; where the last of them ends, if there was one.
+fn fill(
+    batch: &mut Batch,
+    bytes: &[u8],
+    begin: u64,
+    (most, most_bytes): (usize, usize),
+) -> Option<usize> {
+    let (mut taken, mut end) = (0, None);
+    for found in Frames::new(bytes, usize::try_from(begin).unwrap_or(usize::MAX)) {
+        if batch.payloads.len() >= most || taken >= most_bytes {
+            break;
+        }
+        match found {
+            Found::Record { payload, end: behind } => {
+                taken += payload.len();
+                end = Some(behind);
+                batch.payloads.push(payload.to_vec());
+            }
+            Found::Damaged { bytes } => batch.damaged += bytes,
+        }
+    }
+    end
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests;
