@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, hint::black_box, io::Write as _, sync::Arc};
 
 use chrono::{DateTime, Utc};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use meshward_benches::{tell, took};
+use meshward_benches::{tell, worked};
 use meshward_core::wire::{
     ingest::{Severity, encode},
     record::{
@@ -194,80 +194,81 @@ fn usual_gzip(body: &[u8]) -> Vec<u8> {
 }
 
 /// One batch in both ways.
-struct Pair<'b> {
+struct Pair<O, U> {
     name: &'static str,
-    ours: Box<dyn Fn(&mut Vec<u8>) -> usize + 'b>,
-    usual: Box<dyn Fn() -> Vec<u8> + 'b>,
+    ours: O,
+    usual: U,
 }
 
-impl Pair<'_> {
+impl<O: Fn(&mut Vec<u8>) -> usize, U: Fn() -> Vec<u8>> Pair<O, U> {
+    fn bench(&self, c: &mut Criterion) {
+        self.alone(c);
+        self.in_turns();
+    }
+
     fn write(&self, body: &mut Vec<u8>) {
         body.clear();
         black_box((self.ours)(body));
+    }
+
+    fn alone(&self, c: &mut Criterion) {
+        let (mut body, mut packer) = (Vec::new(), Packer::default());
+        self.write(&mut body);
+        let mut group = c.benchmark_group(format!("encode {}", self.name));
+        group.throughput(Throughput::Bytes(body.len() as u64));
+        group.bench_function("written", |b| b.iter(|| self.write(&mut body)));
+        group.bench_function("serde_json and chrono", |b| b.iter(|| (self.usual)()));
+        group
+            .bench_function("packed", |b| b.iter(|| packer.pack(&body).expect("memory takes all")));
+        group.bench_function("packed as usual", |b| b.iter(|| usual_gzip(&body)));
+        group.finish();
+    }
+
+    fn in_turns(&self) {
+        let (mut body, mut packer) = (Vec::new(), Packer::default());
+        tell(&format!("{}: usual time of writing over ours", self.name), || {
+            (worked(TURN, || (self.usual)()), worked(TURN, || self.write(&mut body)))
+        });
+        tell(&format!("{}: usual time of writing and gzip over ours", self.name), || {
+            let usual = worked(TURN, || usual_gzip(&(self.usual)()));
+            let ours = worked(TURN, || {
+                self.write(&mut body);
+                packer.pack(&body).expect("memory takes all")
+            });
+            (usual, ours)
+        });
+        let usual = usual_gzip(&(self.usual)()).len();
+        let ours = packer.pack(&body).expect("memory takes all").len();
+        let told = format!(
+            "{}: {ours} of {} bytes, usual {usual}: {:.3}\n",
+            self.name,
+            body.len(),
+            ours as f64 / usual as f64
+        );
+        std::io::stdout().write_all(told.as_bytes()).expect("somebody reads");
     }
 }
 
 fn bench(c: &mut Criterion) {
     let ((lines, usual_l), (events, usual_e), (points, usual_p)) = (lines(), events(), points());
-    let pairs = [
-        Pair {
-            name: "200 log lines",
-            ours: Box::new(|into| encode::lines(into, black_box(&lines))),
-            usual: Box::new(|| usual_lines(black_box(&usual_l))),
-        },
-        Pair {
-            name: "500 audit events",
-            ours: Box::new(|into| encode::events(into, black_box(&events))),
-            usual: Box::new(|| usual_lines(black_box(&usual_e))),
-        },
-        Pair {
-            name: "100 samples",
-            ours: Box::new(|into| encode::samples(into, black_box(&points))),
-            usual: Box::new(|| usual_array(black_box(&usual_p))),
-        },
-    ];
-    for pair in &pairs {
-        written(c, pair);
-    }
-    for pair in &pairs {
-        in_turns(pair);
-    }
-}
-
-fn written(c: &mut Criterion, pair: &Pair<'_>) {
-    let (mut body, mut packer) = (Vec::new(), Packer::default());
-    pair.write(&mut body);
-    let mut group = c.benchmark_group(format!("encode {}", pair.name));
-    group.throughput(Throughput::Bytes(body.len() as u64));
-    group.bench_function("written", |b| b.iter(|| pair.write(&mut body)));
-    group.bench_function("serde_json and chrono", |b| b.iter(|| (pair.usual)()));
-    group.bench_function("packed", |b| b.iter(|| packer.pack(&body).expect("memory takes all")));
-    group.bench_function("packed as usual", |b| b.iter(|| usual_gzip(&body)));
-    group.finish();
-}
-
-fn in_turns(pair: &Pair<'_>) {
-    let (mut body, mut packer) = (Vec::new(), Packer::default());
-    tell(&format!("{}: usual time of writing over ours", pair.name), || {
-        (took(TURN, || (pair.usual)()), took(TURN, || pair.write(&mut body)))
-    });
-    tell(&format!("{}: usual time of writing and gzip over ours", pair.name), || {
-        let usual = took(TURN, || usual_gzip(&(pair.usual)()));
-        let ours = took(TURN, || {
-            pair.write(&mut body);
-            packer.pack(&body).expect("memory takes all")
-        });
-        (usual, ours)
-    });
-    let usual = usual_gzip(&(pair.usual)()).len();
-    let ours = packer.pack(&body).expect("memory takes all").len();
-    let told = format!(
-        "{}: {ours} of {} bytes, usual {usual}: {:.3}\n",
-        pair.name,
-        body.len(),
-        ours as f64 / usual as f64
-    );
-    std::io::stdout().write_all(told.as_bytes()).expect("somebody reads");
+    let logs = Pair {
+        name: "200 log lines",
+        ours: |into: &mut Vec<u8>| encode::lines(into, black_box(&lines)),
+        usual: || usual_lines(black_box(&usual_l)),
+    };
+    let audit = Pair {
+        name: "500 audit events",
+        ours: |into: &mut Vec<u8>| encode::events(into, black_box(&events)),
+        usual: || usual_lines(black_box(&usual_e)),
+    };
+    let metrics = Pair {
+        name: "100 samples",
+        ours: |into: &mut Vec<u8>| encode::samples(into, black_box(&points)),
+        usual: || usual_array(black_box(&usual_p)),
+    };
+    logs.bench(c);
+    audit.bench(c);
+    metrics.bench(c);
 }
 
 criterion_group!(benches, bench);

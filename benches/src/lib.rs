@@ -8,7 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::{
+    thread::{CpuSet, sched_setaffinity},
+    time::{ClockId, clock_gettime},
+};
 use tokio::runtime;
 
 /// The core of what asks, and that of what is asked: whether two threads share a core makes more of a difference than
@@ -40,6 +43,19 @@ pub fn took<T>(times: u32, mut work: impl FnMut() -> T) -> Duration {
     let begun = Instant::now();
     (0..times).for_each(|_| drop(black_box(work())));
     begun.elapsed()
+}
+
+/// How much time of this thread something takes that is done so many times; other work on the machine does not count.
+pub fn worked<T>(times: u32, mut work: impl FnMut() -> T) -> Duration {
+    let begun = of_this_thread();
+    (0..times).for_each(|_| drop(black_box(work())));
+    of_this_thread() - begun
+}
+
+fn of_this_thread() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
 /// Tells the first time of a pair over the second, as the median of many: a shared machine drifts from one second to the

@@ -39,6 +39,7 @@ pub fn decode_local(bytes: &[u8]) {
                 Ask::PutReport(_) => REPORT_BODY_MAX,
                 Ask::RunAction => RUN_BODY_MAX,
                 Ask::DeleteReport(_)
+                | Ask::Metrics
                 | Ask::Read(_)
                 | Ask::ReloadHooks
                 | Ask::Secret(_)

@@ -9,13 +9,15 @@ use meshward_core::{
     agent::{
         Act, Acted, Agent, Caller, Captured, Cause, DRAIN_MAX, Door, Effect, Ending, Input, RunId,
         Settings, StateFile, Stream,
-        local::{Ask, Miss, gate, route},
+        figures::Process,
+        local::{Ask, METRICS, Miss, gate, route},
         local_runs::LOCAL_RUNS_MAX,
     },
     backoff::Jitter,
     ids::CallId,
     step::Step,
     time::{Mono, Now, Wall},
+    wire::exposition::CONTENT_TYPE,
     wire::http::{Method, Request, Response},
 };
 use serde_json::Value;
@@ -293,6 +295,10 @@ impl Run {
                     self.finish(id, Cause::Cancelled, 0);
                 }
             }
+            Effect::Act(Act::Weigh(asker)) => {
+                let process = Process::default();
+                self.give(Input::Acted(Acted::Weighed { asker, process }));
+            }
             Effect::Act(
                 Act::Install { .. }
                 | Act::Session(..)
@@ -331,6 +337,9 @@ fn check(gated: bool, (caller, request): (&Caller, &Request), response: &Respons
         return;
     }
     let types: Vec<_> = response.headers.all("content-type").collect();
+    if asked == Ok(Ask::Metrics) && response.status == 200 {
+        return assert_eq!(types, [CONTENT_TYPE]);
+    }
     assert_eq!(types, ["application/json"], "{request:?}");
     let value: Value = serde_json::from_str(text).expect("an answer is JSON");
     if response.status != 200 {
@@ -382,6 +391,7 @@ fn check_health(request: &Request, response: &Response, text: &str) {
             let value: Value = serde_json::from_str(text).expect("an answer is JSON");
             assert_eq!(value["ready"].as_bool(), Some(response.status == 200), "{value}");
         }
+        Some(CONTENT_TYPE) => assert_eq!((request.path.as_str(), response.status), (METRICS, 200)),
         Some("text/plain; charset=utf-8") => {
             assert!(text.ends_with('\n') && text.lines().count() == 1, "{text:?}");
         }

@@ -63,8 +63,8 @@ pub(crate) fn settings(secret_auth_enabled: bool) -> Settings {
             default_timeout: Duration::from_secs(1800),
             listen_address: None,
         },
-        senses: SenseSettings::default(),
         voice: VoiceSettings::default(),
+        senses: SenseSettings::default(),
     }
 }
 

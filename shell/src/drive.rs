@@ -4,7 +4,7 @@ use std::{collections::VecDeque, future::Future, mem, pin::pin, time::Duration};
 
 use meshward_core::{
     agent::{Agent, Exit, Input, Memory, Settings},
-    time::Now,
+    time::{Mono, Now},
 };
 use tokio::sync::mpsc;
 use tracing::debug;
@@ -54,7 +54,7 @@ pub(crate) async fn drive(
                     stopping = true;
                     Input::Draining
                 }
-                () = sleep_towards(&agent) => Input::Ticked,
+                () = sleep_towards(performer.wakeup(&agent)) => Input::Ticked,
             },
         };
         let now = clock::now();
@@ -63,6 +63,7 @@ pub(crate) async fn drive(
         {
             return exit;
         }
+        performer.passed(&agent, &settings, clock::now().mono);
     }
 }
 
@@ -98,8 +99,8 @@ pub(crate) enum Outcome {
     Exited(Exit),
 }
 
-/// Sleeps until the agent's wakeup, or a while towards it.
-async fn sleep_towards(agent: &Agent) {
-    let left = agent.wakeup().map_or(SLEEP_MAX, |due| due.since(clock::now().mono));
+/// Sleeps until something is due, or a while towards it.
+async fn sleep_towards(due: Option<Mono>) {
+    let left = due.map_or(SLEEP_MAX, |due| due.since(clock::now().mono));
     tokio::time::sleep(left.min(SLEEP_MAX)).await;
 }

@@ -25,6 +25,7 @@ use crate::{
     stream::Streams,
     tunnel::{NoTunnel, Tunnel},
     voice::{Voice, VoiceParts},
+    weight,
 };
 
 /// How long a look at the hooks directory may take, or at the program and the host key.
@@ -89,6 +90,7 @@ impl Hands {
             Act::Discover(discovery) => self.discoverer.begin(discovery),
             Act::Measure => self.measure(),
             Act::Voice(order) => self.voice.begin(order),
+            Act::Weigh(asker) => self.weigh(asker),
         }
     }
 
@@ -131,6 +133,15 @@ impl Hands {
             let taken = bounded("measure", LOOK_MAX, move || looked.take()).await;
             let measured = taken.unwrap_or_else(|| measures.untold(UNSEEN));
             let _ = facts.send(Input::Acted(Acted::Measured(Box::new(measured)))).await;
+        });
+    }
+
+    fn weigh(&self, asker: CallId) {
+        let facts = self.facts.clone();
+        tokio::spawn(async move {
+            let weighed = tokio::task::spawn_blocking(weight::process).await;
+            let process = weighed.unwrap_or_default();
+            let _ = facts.send(Input::Acted(Acted::Weighed { asker, process })).await;
         });
     }
 

@@ -6,8 +6,9 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{Act, Effect, Input, Level, Notice, Order, RunId, Stored, Stream},
+    agent::{Act, Agent, Effect, Input, Level, Notice, Order, RunId, Settings, Stored, Stream},
     ids::CallId,
+    time::Mono,
     wire::{http::Request, sse::Frame},
 };
 use tokio::sync::mpsc;
@@ -24,6 +25,7 @@ use crate::{
     local::{Asked, Reply, watch::Watchers},
     measure::Measures,
     registration::RegistrationSources,
+    service::Manager,
     store::{Store, Writer},
     voice::VoiceParts,
 };
@@ -39,6 +41,7 @@ pub(crate) struct Performer {
     hands: Hands,
     askers: Askers,
     watchers: Watchers,
+    manager: Manager,
 }
 
 impl Performer {
@@ -58,7 +61,23 @@ impl Performer {
             askers: Askers::new(facts.clone()),
             facts,
             watchers: Watchers::default(),
+            manager: Manager::default(),
         }
+    }
+
+    /// Tells this service manager how the agent stands.
+    pub(crate) fn telling(self, manager: Manager) -> Self {
+        Self { manager, ..self }
+    }
+
+    /// Tells the service manager what follows from a whole round of the loop.
+    pub(crate) fn passed(&mut self, agent: &Agent, settings: &Settings, now: Mono) {
+        self.manager.passed(now, agent.round(settings, now, self.writer.is_alive()));
+    }
+
+    /// When the agent wants another round, or the service manager does.
+    pub(crate) fn wakeup(&self, agent: &Agent) -> Option<Mono> {
+        [agent.wakeup(), self.manager.wakeup()].into_iter().flatten().min()
     }
 
     /// Notes who asked, and makes it a fact.

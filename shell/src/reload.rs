@@ -16,6 +16,7 @@ use crate::{
     actions::Shown,
     config::{Config, Loaded, Reloaded, Sources, show},
     run,
+    service::Notifier,
 };
 
 /// What is needed to read the configuration again.
@@ -35,14 +36,27 @@ impl Reload {
     }
 
     /// Reads at every SIGHUP until nobody takes what comes of it; `take_up` hands on what is not the loop's.
-    pub(crate) fn begin(mut self, take_up: impl Fn(&Config) + Send + 'static) -> Retimes {
+    pub(crate) fn begin(
+        mut self,
+        notifier: Notifier,
+        take_up: impl Fn(&Config) + Send + 'static,
+    ) -> Retimes {
         // One that waits is enough: the next SIGHUP is read behind it, and the last one counts.
         let (retimed, retimes) = mpsc::channel(1);
         tokio::spawn(async move {
             while self.hangups.recv().await.is_some() {
-                let Some(config) = self.again().await else { continue };
-                take_up(&config);
-                if retimed.send(Box::new(config)).await.is_err() {
+                // A manager that cannot be told takes the reload for one that never ends, and gives up by itself.
+                let _ = notifier.reloading();
+                let config = self.again().await;
+                let is_over = match config {
+                    Some(config) => {
+                        take_up(&config);
+                        retimed.send(Box::new(config)).await.is_err()
+                    }
+                    None => false,
+                };
+                let _ = notifier.reloaded();
+                if is_over {
                     return;
                 }
             }

@@ -25,6 +25,7 @@ use crate::{
     perform::Performer,
     registration::RegistrationSources,
     reload::Reload,
+    service::Manager,
     store::{Ended, Store, StoreError, Writer},
     voice::{self, VoiceParts},
 };
@@ -55,13 +56,24 @@ pub async fn run(
     purpose: Purpose,
     stop: impl Future<Output = ()>,
 ) -> Result<Exit, StartError> {
-    run_knowing(config, (Own::default(), None), purpose, stop).await
+    run_within(config, Host::default(), purpose, stop).await
 }
 
-/// As [`run`], where the actions may tell of this process what is given here, and the configuration may change.
-pub async fn run_knowing(
+/// What a process has around its agent.
+#[derive(Debug, Default)]
+pub struct Host {
+    /// What the actions may tell of this process.
+    pub own: Own,
+    /// Who is told how it stands.
+    pub manager: Manager,
+    /// Where the configuration may change.
+    pub reload: Option<Reload>,
+}
+
+/// As [`run`], within what this process has around it.
+pub async fn run_within(
     config: &Config,
-    (own, reload): (Own, Option<Reload>),
+    Host { own, manager, reload }: Host,
     purpose: Purpose,
     stop: impl Future<Output = ()>,
 ) -> Result<Exit, StartError> {
@@ -85,10 +97,16 @@ pub async fn run_knowing(
     let host_key = config.integrity.ssh_host_key_file.as_deref();
     let measures = Measures::new(host_key).map_err(StartError::Image)?;
     let voice = VoiceParts::new(config, purpose)?;
+    let (patterns, notifier) = (voice.patterns.clone(), manager.notifier());
     let performer =
-        Performer::new((store, writer), client, sources, (own, hooks, measures, voice), facts_in);
-    let take_up = |config: &Config| log::set_level(config.log.level);
-    let retimes = reload.map(|reload| reload.begin(take_up)).unwrap_or_default();
+        Performer::new((store, writer), client, sources, (own, hooks, measures, voice), facts_in)
+            .telling(manager);
+    let take_up = move |config: &Config| {
+        // Without a log there is nothing to change.
+        let _ = log::change(config.log.level);
+        patterns.replace(&config.logs.file_patterns);
+    };
+    let retimes = reload.map(|reload| reload.begin(notifier, take_up)).unwrap_or_default();
     let inbox = Inbox { facts, asked, retimes };
     let exit = drive::drive(settings, memory, performer, inbox, stop).await;
     listeners.close(config.local_api.shutdown_timeout).await;

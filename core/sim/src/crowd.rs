@@ -328,9 +328,8 @@ impl Crowd {
                 None
             }
             Act::Discover(discovery) => {
-                let (round, jitter) = (discovery.round, self.jitter());
-                let outcome = Ok(self.members[at].around.seen());
-                Some(Input::Acted(Acted::Discovered { round, outcome, jitter }))
+                let (round, outcome) = (discovery.round, Ok(self.members[at].around.seen()));
+                Some(Input::Acted(Acted::Discovered { round, outcome, jitter: self.jitter() }))
             }
             Act::Measure => {
                 let measured = self.members[at].around.measure();
@@ -340,7 +339,8 @@ impl Crowd {
             | Act::Run { .. }
             | Act::Session(..)
             | Act::Upload { .. }
-            | Act::Voice(_) => None,
+            | Act::Voice(_)
+            | Act::Weigh(_) => None,
         }
     }
 

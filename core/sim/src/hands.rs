@@ -36,7 +36,8 @@ impl World {
             Act::Listen(stream, order) => self.hearken(at, stream, order),
             Act::Discover(discovery) => self.discover(at, &discovery),
             Act::Measure => self.look_at_files(at),
-            Act::Voice(_) => {}
+            // No program of this world asks for figures, nor is anything collected in it.
+            Act::Voice(_) | Act::Weigh(_) => {}
         }
         None
     }

@@ -33,6 +33,8 @@ pub struct Heartbeat {
     phase: Phase,
     /// When the last one was accepted.
     pub accepted: Option<Mono>,
+    /// How far the clocks were apart when it could be told last.
+    pub skew: Option<Skew>,
     streak: Streak,
     /// The clock is far off although beats are accepted, which was told.
     is_drifting: bool,
@@ -117,6 +119,15 @@ impl Heartbeat {
         }
     }
 
+    /// Whether the next one was due, or an answer awaited, so long ago.
+    pub fn is_overdue(&self, grace: Duration, now: Mono) -> bool {
+        match self.phase {
+            Phase::Dormant => false,
+            Phase::Waiting { due } => now > due.after(grace),
+            Phase::Flying { begun } => now > begun.mono.after(grace),
+        }
+    }
+
     fn beat(self, now: Now) -> Step<Self, Effect> {
         Step::to(Self { phase: Phase::Flying { begun: now }, ..self }).emit(Effect::Post)
     }
@@ -131,7 +142,8 @@ impl Heartbeat {
             skew.words()
         ));
         let told = again.into_iter().chain(drift).chain([seen]).map(Effect::Tell);
-        Step::to(Self { accepted: Some(now.mono), streak: Streak::default(), ..self })
+        let accepted = Some(now.mono);
+        Step::to(Self { accepted, skew: Some(skew), streak: Streak::default(), ..self })
             .emit(Effect::Admitted)
             .emit_all(told)
             .emit_all(response.reconcile.then_some(Effect::Reconcile))
@@ -172,9 +184,13 @@ impl Heartbeat {
             }
             Fetched::Got(_) => return Step::to(self),
         };
+        // Who writes the date of another failure need not be the control plane.
+        let measured = skew.filter(|_| kind == Kind::ClockSkew).or(self.skew);
         let refused = (kind == Kind::Unauthorized).then_some(Effect::Unauthorized);
         let (streak, notice) = self.streak.failed(now.mono, kind, notice);
-        Step::to(Self { streak, ..self }).emit_all(refused).emit(Effect::Tell(notice))
+        Step::to(Self { streak, skew: measured, ..self })
+            .emit_all(refused)
+            .emit(Effect::Tell(notice))
     }
 }
 

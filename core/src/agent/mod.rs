@@ -10,6 +10,7 @@ pub mod device;
 pub mod events;
 pub mod execution;
 pub mod facts;
+pub mod figures;
 pub mod heartbeat;
 pub mod hooks;
 pub mod integrity;
@@ -29,6 +30,7 @@ pub mod rotation;
 mod scrub;
 pub mod secrets;
 mod senses;
+pub mod service;
 pub mod sessions;
 pub mod signing;
 pub mod standing;
@@ -67,13 +69,13 @@ use crate::{
 use archive::Archive;
 use device::Device;
 use execution::Dispatch;
+use figures::Counts;
 use heartbeat::Heartbeat;
 use hooks::Hooks;
 use life::{Life, Question};
 use local_runs::LocalRuns;
 use network::Network;
 use pull::Pull;
-use readiness::Readiness;
 use register::Registration;
 use reports::Reports;
 use rotation::Rotation;
@@ -122,23 +124,19 @@ pub struct Agent {
     last_call: CallId,
     /// A part of the process has ended by itself.
     broken: bool,
+    counts: Counts,
     life: Life,
 }
 
 impl Agent {
     /// Moves on one input.
     pub fn step(self, settings: &Settings, now: Now, input: Input) -> Step<Self, Effect> {
-        if self.life == Life::Over && !matches!(input, Input::Asked { .. }) {
+        let asks = matches!(input, Input::Asked { .. } | Input::Acted(Acted::Weighed { .. }));
+        if self.life == Life::Over && !asks {
             return Step::to(self);
         }
         let mut turn = Turn::new(self, settings, now);
         turn.take(input);
         turn.done()
-    }
-
-    /// Whether the process is useful, with the first reason why it is not.
-    pub const fn readiness(&self) -> Readiness {
-        let events = self.senses.events.trouble();
-        Readiness::of(self.identity.is_some(), self.standing, events, self.broken)
     }
 }

@@ -1,5 +1,6 @@
 //! What the operator is told; the shell writes each as one log line.
 
+pub mod rate;
 pub mod streak;
 
 use alloc::{format, string::String};

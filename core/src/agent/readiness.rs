@@ -17,6 +17,15 @@ pub enum Readiness {
 }
 
 impl Readiness {
+    pub const ALL: [Self; 6] = [
+        Self::RegistrationPending,
+        Self::IdentityRefused,
+        Self::EventsRefused,
+        Self::EventsDegraded,
+        Self::SubsystemStopped,
+        Self::Ready,
+    ];
+
     pub const fn of(
         registered: bool,
         standing: Standing,
@@ -49,6 +58,18 @@ impl Readiness {
 
     pub const fn is_ready(self) -> bool {
         matches!(self, Self::Ready)
+    }
+
+    /// Its name as the value of a label.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::RegistrationPending => "registration_pending",
+            Self::IdentityRefused => "identity_refused",
+            Self::EventsRefused => "events_refused",
+            Self::EventsDegraded => "events_degraded",
+            Self::SubsystemStopped => "subsystem_stopped",
+            Self::Ready => "ready",
+        }
     }
 
     /// The line that `GET /readyz` answers, without its newline.

@@ -1,6 +1,6 @@
 //! What is told of an agent: its desired state, its identity, and what `meshward status` shows.
 
-use super::{Agent, Pipe, network::file, view::View};
+use super::{Agent, Pipe, network::file, readiness::Readiness, view::View};
 use crate::{
     time::{Mono, Now},
     wire::{
@@ -10,6 +10,12 @@ use crate::{
 };
 
 impl Agent {
+    /// Whether the process is useful, with the first reason why it is not.
+    pub const fn readiness(&self) -> Readiness {
+        let events = self.senses.events.trouble();
+        Readiness::of(self.identity.is_some(), self.standing, events, self.broken)
+    }
+
     /// What of the desired state co-located programs are served.
     pub const fn view(&self) -> &View {
         &self.view

@@ -96,6 +96,11 @@ impl Watch {
         !self.watchers.is_empty()
     }
 
+    /// How many there are.
+    pub fn watchers(&self) -> usize {
+        self.watchers.len()
+    }
+
     fn opened(mut self, watcher: CallId, by: Watcher) -> Step<Self, Effect> {
         let beside = self.watchers.values().filter(|other| other.door == by.door).count();
         if self.closed || beside >= watchers_max(by.door) {

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use meshward_core::{
     agent::{
-        Act, Acted, Caller, Change, Door, Effect, EventSettings, Failure, Heard, Input, Listen,
-        Lost, Peer, SenseSettings, StagedFile, Stream,
+        Act, Acted, Bytes, Caller, Change, Door, Effect, EventSettings, Failure, Heard, Input,
+        Listen, Lost, Peer, SenseSettings, StagedFile, Stream,
         builtins::{ALL, RECONNECT},
         events::{BASE, DEGRADED_AFTER, POLL_INTERVAL},
+        figures::Process,
         pull::FLOOR,
         readiness::Readiness,
     },
@@ -204,7 +205,7 @@ fn the_stream_is_asked_for_as_the_contract_says() {
     assert_eq!((*timeout, *answer_max), (node.bench.settings.request_timeout, 256 << 10));
     // The next one goes on from where this one ended.
     node.heard(answered(&stream_head()));
-    node.heard(Heard::Bytes(meshward_core::agent::Bytes(b"id: 12\ndata: x\n\n".to_vec())));
+    node.heard(Heard::Bytes(Bytes(b"id: 12\ndata: x\n\n".to_vec())));
     node.heard(lost());
     node.bench.pass(seconds(2));
     let effects = node.bench.give(Input::Ticked);
@@ -414,4 +415,32 @@ fn an_unauthorized_stream_does_not_count_towards_a_fresh_registration() {
         let effects = node.bench.give(Input::Ticked);
         node.stream = listens(&effects).last().expect("it is asked for again").0;
     }
+}
+
+#[test]
+fn streams_and_the_events_of_them_are_counted() {
+    let mut node = Node::streaming();
+    node.heard(Heard::Bytes(Bytes(b"data: {\n\n".to_vec())));
+    node.heard(Heard::Bytes(Bytes(b"data: {\"id\":\"e1\",\"type\":\"t\"}\n\n".to_vec())));
+    let asker = CallId(6_000);
+    let told = |node: &mut Node| {
+        let weighed = Acted::Weighed { asker, process: Process::default() };
+        match node.bench.give(Input::Acted(weighed)).as_slice() {
+            [Effect::Reply { response, .. }] => {
+                crate::exposed::read(&String::from_utf8_lossy(&response.body)).expect("sound")
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let figures = told(&mut node);
+    let of = |name: &str| figures.of(&format!("meshward_{name}"));
+    assert_eq!((of("stream_requests_total"), of("stream_connects_total")), (1.0, 1.0));
+    assert_eq!(of("stream_open"), 1.0);
+    assert_eq!(of("events_refused_total{reason=\"malformed\"}"), 1.0);
+    assert_eq!(of("events_refused_total{reason=\"missing_member\"}"), 1.0);
+    assert_eq!(of("events_accepted_total"), 0.0);
+    node.heard(lost());
+    let figures = told(&mut node);
+    assert_eq!(figures.of("meshward_stream_open"), 0.0);
+    assert_eq!(figures.of("meshward_stream_connects_total"), 1.0);
 }

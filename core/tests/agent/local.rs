@@ -83,7 +83,7 @@ fn read(method: Method, path: &str) -> Response {
 fn probe(readiness: Readiness, method: Method, path: &str) -> Response {
     let headers = Headers::new();
     let request = Request { method, path: path.into(), query: None, headers, body: Body::EMPTY };
-    health(readiness, &request)
+    health(readiness, &request).expect("an answer")
 }
 
 fn socket(method: Method, path: &str) -> (u16, String) {
@@ -356,7 +356,8 @@ fn readiness_is_told_in_json_where_that_is_asked_for() {
     let ask = |readiness, path: &str, accept| {
         let headers = Headers::new().with("accept", accept);
         let (path, body) = (path.to_owned(), Body::EMPTY);
-        health(readiness, &Request { method: Method::Get, path, query: None, headers, body })
+        let request = Request { method: Method::Get, path, query: None, headers, body };
+        health(readiness, &request).expect("an answer")
     };
     for (readiness, status, body) in rows {
         for accept in ["application/json", "text/html, Application/JSON;q=0.9"] {

@@ -12,6 +12,9 @@ mod events;
 mod events_node;
 mod events_pace;
 mod execution;
+#[path = "../support/exposed.rs"]
+mod exposed;
+mod figures;
 mod floor;
 mod gate;
 mod hand;
@@ -41,6 +44,7 @@ mod outdated;
 mod own_reports;
 mod places;
 mod pull;
+mod rate;
 mod reaction;
 mod reconcile;
 mod refused;
@@ -49,6 +53,7 @@ mod reports;
 mod retimed;
 mod rotation;
 mod secrets;
+mod service;
 mod sessions;
 mod sessions_rows;
 #[path = "../support/signed.rs"]

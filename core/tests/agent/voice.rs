@@ -44,6 +44,7 @@ pub(crate) fn pipe(sources: &[Source]) -> PipeSettings {
         collect_interval: seconds(10),
         report_interval: seconds(30),
         batch_size: 4,
+        spool: false,
         local: None,
         sources: sources.to_vec(),
     }

@@ -153,6 +153,7 @@ impl Twin {
                 assert!(!self.keeping, "two writes at once");
                 self.keeping = true;
             }
+            Effect::Spool { .. } => panic!("nothing waits on the disk"),
             Effect::Admitted | Effect::Unauthorized | Effect::Tell(_) => {}
         }
     }

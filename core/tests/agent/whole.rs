@@ -243,7 +243,7 @@ impl Shell {
                 assert!(self.stream.is_none_or(|(open, _)| open == stream));
                 self.stream = None;
             }
-            Effect::Act(Act::Discover(_) | Act::Measure | Act::Voice(_)) => {
+            Effect::Act(Act::Discover(_) | Act::Measure | Act::Voice(_) | Act::Weigh(_)) => {
                 panic!("no other sense is on")
             }
             Effect::Reply { .. } | Effect::Stream(_) => panic!("nobody asked"),

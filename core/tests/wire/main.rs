@@ -11,6 +11,9 @@ mod encode;
 mod endpoint;
 mod envelope;
 mod event;
+#[path = "../support/exposed.rs"]
+mod exposed;
+mod exposition;
 mod framing;
 mod golden;
 mod golden_local;
@@ -27,6 +30,7 @@ mod json;
 mod json_types;
 mod k8s_audit;
 mod problem;
+mod process;
 mod pulled;
 mod quote;
 mod retry_after;

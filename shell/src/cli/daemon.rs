@@ -16,7 +16,8 @@ use crate::{
     config::{Config, Loaded, Sources},
     hygiene, log,
     reload::Reload,
-    run,
+    run::{self, Host},
+    service::Manager,
 };
 
 pub(super) fn run(global: &Global) -> Outcome {
@@ -84,18 +85,23 @@ fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
         .build()
         .map_err(|error| failed(&error))?;
     let own = Own { log: Some(ring), hears_hangup: true, ..Own::default() };
-    let until = until_told(&config, (own, sources, loaded), purpose);
+    let manager = match purpose {
+        Purpose::Run => Manager::of_environment(),
+        Purpose::Register => Manager::default(),
+    };
+    let host = Host { own, manager, reload: None };
+    let until = until_told(&config, (host, sources, loaded), purpose);
     runtime.block_on(until).map_err(|error| failed(error.as_ref()))
 }
 
 async fn until_told(
     config: &Config,
-    (own, sources, loaded): (Own, Sources, Loaded),
+    (host, sources, loaded): (Host, Sources, Loaded),
     purpose: Purpose,
 ) -> Result<Exit, Box<dyn Error>> {
     let told = told()?;
-    let reload = Reload::hearing(sources, loaded, own.config.clone())?;
-    Ok(run::run_knowing(config, (own, Some(reload)), purpose, told).await?)
+    let reload = Some(Reload::hearing(sources, loaded, host.own.config.clone())?);
+    Ok(run::run_within(config, Host { reload, ..host }, purpose, told).await?)
 }
 
 /// Ends with the first SIGTERM or SIGINT.

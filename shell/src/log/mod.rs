@@ -1,26 +1,32 @@
-//! The agent's own log on standard error: lines for people, JSON, or lines with the priority that journald reads.
+//! The agent's own log: lines for people or JSON on standard error, or entries of the journal.
+//!
+//! Where journald is not there, its lines go to standard error with the priority in front, which a service manager that
+//! reads them passes on.
 
+pub mod journal;
+mod level;
+mod limit;
 pub mod queue;
 pub mod ring;
 
-use std::{fmt, io, sync::OnceLock};
+use std::{fmt, io, path::Path};
 
 use thiserror::Error;
-use tracing::{Event, Level, Subscriber};
+use tracing::{Event, Level, Subscriber, warn};
 use tracing_subscriber::{
     Layer,
-    filter::LevelFilter,
     fmt::{FmtContext, FormatEvent, FormatFields, format, layer},
     layer::SubscriberExt as _,
-    registry::{LookupSpan, Registry},
-    reload,
+    registry::LookupSpan,
     util::{SubscriberInitExt as _, TryInitError},
 };
 
-use queue::Flushed;
+use journal::{Entries, Journal};
+pub use level::{LevelError, change, set_level};
+use queue::{Flushed, Sink};
 use ring::Ring;
 
-use crate::config::{Log, LogFormat, LogLevel};
+use crate::config::{Log, LogFormat};
 
 /// The log cannot be started: its thread cannot, or this process has one already.
 #[derive(Debug, Error)]
@@ -33,30 +39,40 @@ pub enum LogError {
 /// Starts the log of this process; what waits is written when the first part of the result is dropped, and its last
 /// lines are kept in the second.
 pub fn start(log: &Log) -> Result<(Flushed, Ring), LogError> {
-    let (queue, flushed) = queue::start()?;
+    start_at(log, Path::new(journal::SOCKET))
+}
+
+/// As [`start`], where journald listens at this path.
+pub fn start_at(log: &Log, journald: &Path) -> Result<(Flushed, Ring), LogError> {
+    let journal = match log.format {
+        LogFormat::Text | LogFormat::Json => None,
+        LogFormat::Journald => Some(Journal::at(journald)),
+    };
+    let (native, gone) = match journal {
+        None => (None, None),
+        Some(Ok(journal)) => (Some(Sink::Journal(journal)), None),
+        Some(Err(error)) => (None, Some(error)),
+    };
+    let is_native = native.is_some();
+    let (queue, flushed) = queue::start_to(native.unwrap_or(Sink::Stderr))?;
     let ring = Ring::default();
-    let (filter, handle) = reload::Layer::new(level(log.level));
-    let registry = tracing_subscriber::registry().with(filter).with(kept(ring.clone()));
-    let lines = layer().with_writer(queue).with_ansi(false).with_target(false);
+    let (level, handle) = level::changeable(log.level);
+    let registry = tracing_subscriber::registry()
+        .with(level)
+        .with(queue.limit().waking(queue.clone()))
+        .with(kept(ring.clone()));
+    let lines = layer().with_writer(queue.clone()).with_ansi(false).with_target(false);
     match log.format {
         LogFormat::Text => registry.with(lines).try_init(),
         LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
+        LogFormat::Journald if is_native => registry.with(Entries(queue)).try_init(),
         LogFormat::Journald => registry.with(lines.event_format(Journald)).try_init(),
     }?;
-    // Of two logs of one process the second has failed above.
-    let _ = FILTER.set(handle);
-    Ok((flushed, ring))
-}
-
-/// The filter of the log of this process.
-static FILTER: OnceLock<reload::Handle<LevelFilter, Registry>> = OnceLock::new();
-
-/// Writes from now on what is at least as grave; without a log there is nothing to change.
-pub fn set_level(to: LogLevel) {
-    if let Some(filter) = FILTER.get() {
-        // It fails only where the log is gone.
-        let _ = filter.reload(level(to));
+    level::keep(handle);
+    if let Some(error) = gone {
+        warn!(%error, "journald is not there, so lines go to standard error: {}", journald.display());
     }
+    Ok((flushed, ring))
 }
 
 /// Keeps what is logged in the form for people, whichever form is written.
@@ -65,16 +81,6 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     layer().with_writer(ring).with_ansi(false).with_target(false)
-}
-
-const fn level(level: LogLevel) -> LevelFilter {
-    match level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-        LogLevel::Trace => LevelFilter::TRACE,
-    }
 }
 
 /// `<N>` and the line; journald adds the time.

@@ -1,4 +1,4 @@
-//! Lines on their way to standard error, which never hold up who writes them, and whose loss ends nothing.
+//! Lines on their way to standard error or to journald, which never hold up who writes them, and whose loss ends nothing.
 //!
 //! A reader that does not read fills its pipe, and a write to a full pipe stops the one thread that does the work. Lines
 //! therefore go through a bounded queue to a thread of their own; what the queue has no room for is counted and lost.
@@ -14,9 +14,15 @@ use std::{
     time::Duration,
 };
 
-use meshward_core::legible;
+use meshward_core::{legible, time::Mono};
 use tracing::warn;
 use tracing_subscriber::fmt::MakeWriter;
+
+use super::{
+    journal::{Journal, is_passing},
+    limit::Limit,
+};
+use crate::clock;
 
 /// Lines that wait to be written.
 const QUEUE_LEN: usize = 1024;
@@ -27,9 +33,47 @@ const FLUSH_TIMEOUT: Duration = Duration::from_millis(250);
 /// Enough for a loop that copies bytes.
 const STACK: usize = 128 << 10;
 
+/// How long a line waits until a journald that is not there is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Where lines go.
+#[derive(Debug)]
+pub(super) enum Sink {
+    Stderr,
+    Journal(Journal),
+}
+
+impl From<Journal> for Sink {
+    fn from(journal: Journal) -> Self {
+        Self::Journal(journal)
+    }
+}
+
+impl Sink {
+    /// Writes one line, and tells whether it is written. One for a journald that is not there waits for it.
+    fn write(&self, line: &[u8]) -> bool {
+        match self {
+            // A closed standard error leaves nobody to tell.
+            Self::Stderr => {
+                drop(io::stderr().write_all(line));
+                true
+            }
+            Self::Journal(journal) => loop {
+                match journal.send(line) {
+                    Ok(()) => return true,
+                    Err(error) if is_passing(&error) => thread::sleep(RETRY),
+                    Err(_) => return false,
+                }
+            },
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Item {
     Line(Vec<u8>),
+    /// Something was held back, to be told when its time has come.
+    Wake,
     /// Answers once everything before it is written.
     Flush(SyncSender<()>),
 }
@@ -39,13 +83,31 @@ enum Item {
 pub struct Queue {
     items: SyncSender<Item>,
     lost: Arc<AtomicU64>,
+    limit: Limit,
+}
+
+impl Queue {
+    /// Takes a line as it is.
+    pub(super) fn push(&self, line: Vec<u8>) {
+        if self.items.try_send(Item::Line(line)).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn wake(&self) {
+        // A full queue wakes its thread anyway.
+        let _ = self.items.try_send(Item::Wake);
+    }
+
+    /// What was held back is told by the thread of the queue.
+    pub(super) fn limit(&self) -> Limit {
+        self.limit.clone()
+    }
 }
 
 impl Write for Queue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if self.items.try_send(Item::Line(fit(line).into_bytes())).is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
-        }
+        self.push(fit(line).into_bytes());
         Ok(line.len())
     }
 
@@ -71,39 +133,71 @@ impl<'w> MakeWriter<'w> for Queue {
 
 /// Writes what is left when it goes out of scope, as far as the reader lets it.
 #[derive(Debug)]
-pub struct Flushed(SyncSender<Item>);
+pub struct Flushed {
+    items: SyncSender<Item>,
+    limit: Limit,
+}
 
 impl Drop for Flushed {
     fn drop(&mut self) {
+        self.limit.rest();
         let (written, waiting) = sync_channel(1);
-        if self.0.try_send(Item::Flush(written)).is_ok() {
+        if self.items.try_send(Item::Flush(written)).is_ok() {
             // Nobody reads: the lines are given up.
             let _: Result<(), RecvTimeoutError> = waiting.recv_timeout(FLUSH_TIMEOUT);
         }
     }
 }
 
-/// Starts the thread that writes.
+/// Starts a thread that writes to standard error.
 pub fn start() -> io::Result<(Queue, Flushed)> {
-    let (items, queued) = sync_channel(QUEUE_LEN);
-    let queue = Queue { items: items.clone(), lost: Arc::default() };
-    let lost = Arc::clone(&queue.lost);
-    let writer = thread::Builder::new().name("log".to_owned()).stack_size(STACK);
-    writer.spawn(move || write_out(&queued, &lost))?;
-    Ok((queue, Flushed(items)))
+    start_to(Sink::Stderr)
 }
 
-fn write_out(queued: &Receiver<Item>, lost: &AtomicU64) {
-    for item in queued {
-        match item {
-            // A closed standard error leaves nobody to tell.
-            Item::Line(line) => drop(io::stderr().write_all(&line)),
-            Item::Flush(written) => drop(written.try_send(())),
+/// Starts the thread that writes.
+pub(super) fn start_to(sink: Sink) -> io::Result<(Queue, Flushed)> {
+    let (items, queued) = sync_channel(QUEUE_LEN);
+    let queue = Queue { items: items.clone(), lost: Arc::default(), limit: Limit::default() };
+    let (lost, limit) = (Arc::clone(&queue.lost), queue.limit());
+    let writer = thread::Builder::new().name("log".to_owned()).stack_size(STACK);
+    writer.spawn(move || write_out(&queued, &sink, (&lost, &limit)))?;
+    let limit = queue.limit();
+    Ok((queue, Flushed { items, limit }))
+}
+
+fn write_out(queued: &Receiver<Item>, sink: &Sink, (lost, limit): (&AtomicU64, &Limit)) {
+    let mut due = None;
+    while let Ok(item) = next(queued, due) {
+        let is_written = match item {
+            Some(Item::Line(line)) => sink.write(&line),
+            Some(Item::Flush(written)) => {
+                // Who waited has given up.
+                let _ = written.try_send(());
+                true
+            }
+            Some(Item::Wake) | None => true,
+        };
+        due = limit.tell(clock::now().mono);
+        if !is_written {
+            lost.fetch_add(1, Ordering::Relaxed);
+            continue;
         }
         let lines = lost.swap(0, Ordering::Relaxed);
         if lines > 0 {
-            warn!(lines, "log lines were lost: standard error was not read fast enough");
+            warn!(lines, "log lines were lost: they were not taken fast enough");
         }
+    }
+}
+
+/// The next item, or none where something held back is due before one comes.
+fn next(queued: &Receiver<Item>, due: Option<Mono>) -> Result<Option<Item>, RecvTimeoutError> {
+    let Some(due) = due else {
+        return queued.recv().map(Some).map_err(|_| RecvTimeoutError::Disconnected);
+    };
+    match queued.recv_timeout(due.since(clock::now().mono)) {
+        Ok(item) => Ok(Some(item)),
+        Err(RecvTimeoutError::Timeout) => Ok(None),
+        Err(RecvTimeoutError::Disconnected) => Err(RecvTimeoutError::Disconnected),
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     collections::BTreeSet,
     path::PathBuf,
     sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
-    thread,
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -40,6 +40,7 @@ pub(crate) struct State {
 #[derive(Debug)]
 pub(crate) struct Writer {
     queue: SyncSender<Ordered>,
+    thread: JoinHandle<()>,
 }
 
 /// Told when the thread has ended.
@@ -62,11 +63,16 @@ impl Writer {
     ) -> std::io::Result<(Self, Ended)> {
         let (queue, orders) = sync_channel(QUEUE_MAX);
         let (ending, ended) = oneshot::channel();
-        thread::Builder::new().name("state".to_owned()).spawn(move || {
+        let thread = thread::Builder::new().name("state".to_owned()).spawn(move || {
             work(state, &orders, &facts);
             let _ = ending.send(());
         })?;
-        Ok((Self { queue }, Ended(ended)))
+        Ok((Self { queue, thread }, Ended(ended)))
+    }
+
+    /// Whether the thread lives.
+    pub(crate) fn is_alive(&self) -> bool {
+        !self.thread.is_finished()
     }
 
     /// Orders a change; the answer at once is that it cannot be taken.

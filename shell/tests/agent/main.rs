@@ -42,6 +42,7 @@ mod reload;
 mod reports;
 mod room;
 mod secrets;
+mod service;
 mod session;
 #[cfg(feature = "nat-tests")]
 mod session_gone;

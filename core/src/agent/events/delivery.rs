@@ -33,6 +33,8 @@ pub enum Mode {
 }
 
 impl Mode {
+    pub const ALL: [Self; 3] = [Self::Streaming, Self::PullOnly, Self::DegradedPolling];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Streaming => "streaming",

@@ -124,6 +124,10 @@ impl Events {
         self.opened.saturating_sub(1)
     }
 
+    pub const fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Streaming { .. })
+    }
+
     /// Why events do not come, where a node is of less use without them.
     pub const fn trouble(&self) -> Option<Trouble> {
         self.delivery.trouble()

@@ -13,6 +13,7 @@ use super::{
     voice::{Collected, Pipe, Spooled, Voice},
 };
 use crate::{
+    agent::figures::Process,
     backoff::Jitter,
     ids::{CallId, SessionId},
     wire::{grammar::PublicKey, upload_url::UploadUrl},
@@ -42,6 +43,8 @@ pub enum Act {
     Measure,
     /// Collect records, or bring them away.
     Voice(Voice),
+    /// Read what this process takes, for who asks; answered by [`Acted::Weighed`].
+    Weigh(CallId),
 }
 
 /// What a run has printed; it may hold anything, so only its length is ever shown.
@@ -77,4 +80,6 @@ pub enum Acted {
     Collected(Box<Collected>),
     /// The disk tells of the records of a pipeline.
     Spooled { pipe: Pipe, spooled: Box<Spooled> },
+    /// What this process takes was read, for who asks.
+    Weighed { asker: CallId, process: Process },
 }

@@ -61,7 +61,7 @@ impl Source {
             Self::Journald => "journald",
             Self::Files => "files",
             Self::Auditd => "auditd",
-            Self::K8sAudit => "k8s-audit",
+            Self::K8sAudit => "k8s_audit",
         }
     }
 }

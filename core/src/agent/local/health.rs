@@ -2,6 +2,7 @@
 //!
 //! Specification: "Health listener".
 
+use super::METRICS;
 use crate::{
     agent::readiness::Readiness,
     wire::{
@@ -11,18 +12,19 @@ use crate::{
     },
 };
 
-/// Answers one request to the health listener.
-pub fn health(readiness: Readiness, request: &Request) -> Response {
+/// Answers one request to the health listener; `None` where the figures are asked for.
+pub fn health(readiness: Readiness, request: &Request) -> Option<Response> {
     let answer = match request.path.as_str() {
-        "/healthz" => line(200, "ok"),
-        "/readyz" if wants_json(&request.headers) => told(readiness),
-        "/readyz" => line(status(readiness), readiness.as_str()),
-        _ => return line(404, "not found"),
+        METRICS => None,
+        "/healthz" => Some(line(200, "ok")),
+        "/readyz" if wants_json(&request.headers) => Some(told(readiness)),
+        "/readyz" => Some(line(status(readiness), readiness.as_str())),
+        _ => return Some(line(404, "not found")),
     };
     match request.method {
         Method::Get | Method::Head => answer,
         Method::Post | Method::Put | Method::Delete | Method::Other => {
-            line(405, "method not allowed").with("allow", "GET, HEAD")
+            Some(line(405, "method not allowed").with("allow", "GET, HEAD"))
         }
     }
 }

@@ -30,7 +30,7 @@ pub use actions::{ran, read_order};
 pub use health::health;
 pub use hooks::{not_reloaded, reloaded};
 pub use report::{CONTENT_TYPE_MAX, read_report, reported};
-pub use route::{Ask, Miss, REPORT_BODY_MAX, RUN_BODY_MAX, Read, route};
+pub use route::{Ask, METRICS, Miss, REPORT_BODY_MAX, RUN_BODY_MAX, Read, route};
 
 /// What there is to read.
 #[derive(Clone, Debug)]

@@ -15,11 +15,15 @@ pub const REPORT_BODY_MAX: usize = 1 << 20;
 /// "actions/run 64 KiB".
 pub const RUN_BODY_MAX: usize = 64 << 10;
 
+/// The figures of the agent, at each of its doors.
+pub const METRICS: &str = "/metrics";
+
 /// What a program asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     Read(Read),
     DeleteReport(String),
+    Metrics,
     PutReport(String),
     ReloadHooks,
     RunAction,
@@ -36,6 +40,7 @@ impl Ask {
             Self::PutReport(_)
             | Self::Read(_)
             | Self::DeleteReport(_)
+            | Self::Metrics
             | Self::ReloadHooks
             | Self::Secret(_)
             | Self::Watch => 0,
@@ -47,6 +52,7 @@ impl Ask {
         match self {
             Self::RunAction => true,
             Self::DeleteReport(_)
+            | Self::Metrics
             | Self::PutReport(_)
             | Self::Read(_)
             | Self::ReloadHooks
@@ -113,6 +119,9 @@ pub fn route(method: Method, path: &str) -> Result<Ask, Miss> {
 
 /// The words of a path are compared as they came; a key is decoded once.
 fn place(path: &str) -> Option<Place> {
+    if path == METRICS {
+        return Some(Place::Read(Ask::Metrics));
+    }
     let rest = path.strip_prefix("/v1/")?;
     let read = |read| Some(Place::Read(Ask::Read(read)));
     match rest {

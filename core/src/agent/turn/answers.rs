@@ -30,6 +30,7 @@ impl Turn<'_> {
             }
             Stored::Staged(key) => self.rotation(rotation::Input::Staged(key)),
             Stored::Committed => {
+                self.agent.counts.rotated();
                 self.rotation(rotation::Input::Committed);
                 self.did(Deed::KeyRotated);
             }
@@ -92,6 +93,7 @@ impl Turn<'_> {
             }
             Some(Question::Heartbeat) => {
                 let (fetched, date) = (verdict::fetch(&answer), verdict::date(&answer));
+                self.agent.counts.heartbeat(&fetched);
                 self.heartbeat(heartbeat::Input::Answered { fetched, date });
             }
             Some(Question::Endpoint) => {
@@ -103,6 +105,7 @@ impl Turn<'_> {
             Some(Question::Violations) => self.violations_answered(&answer, jitter),
             Some(Question::Pull) => {
                 let fetched = verdict::pull(&answer);
+                self.agent.counts.pull(&fetched);
                 let retry_after = verdict::named_wait(&answer, self.now.wall);
                 let answered = pull::Answered { fetched, retry_after, jitter };
                 self.pull(pull::Input::Answered(Box::new(answered)));
@@ -116,6 +119,7 @@ impl Turn<'_> {
                     true => verdict::delete_report(&answer),
                     false => verdict::put_report(&answer),
                 };
+                self.agent.counts.report(&delivery);
                 self.sync(sync::Input::Answered { key, generation, delivery });
             }
             Some(Question::Rotate(key)) => {
@@ -157,6 +161,7 @@ impl Turn<'_> {
                 self.nat(nat::Input::Discovered { round, outcome, jitter });
             }
             Acted::Measured(measured) => self.measured(measured),
+            Acted::Weighed { asker, process } => self.weighed(asker, &process),
             Acted::Collected(collected) => self.collected(collected),
             Acted::Spooled { pipe, spooled } => self.voice(voice::Input::Spooled(pipe, spooled)),
         }

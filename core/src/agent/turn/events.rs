@@ -23,7 +23,7 @@ use crate::{
 impl Turn<'_> {
     pub(super) fn events(&mut self, input: events::Input) {
         let Some(settings) = &self.settings.senses.events else { return };
-        let was = self.agent.senses.events.mode();
+        let (was, was_open) = (self.agent.senses.events.mode(), self.agent.senses.events.is_open());
         // A name that no call gets, whatever else is ordered in this step.
         self.agent.last_call = self.agent.last_call.next();
         let fresh = self.agent.last_call;
@@ -31,6 +31,9 @@ impl Turn<'_> {
         let step = machine.step(settings, fresh, self.now, input);
         self.agent.senses.events = step.state;
         self.tell_mode(was);
+        if self.agent.senses.events.is_open() && !was_open {
+            self.agent.counts.connected();
+        }
         for effect in step.effects {
             match effect {
                 events::Effect::Open { stream, cursor } => self.listen(stream, cursor.as_deref()),
@@ -58,6 +61,7 @@ impl Turn<'_> {
     }
 
     fn listen(&mut self, stream: CallId, cursor: Option<&str>) {
+        self.agent.counts.asked();
         let call = Call::Events { node: self.node() };
         let request = events::headers(self.request(&call, Vec::new()), cursor);
         let (timeout, answer_max) = (self.settings.request_timeout, post::answer_max(&call));

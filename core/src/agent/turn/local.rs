@@ -5,7 +5,8 @@ use alloc::format;
 use super::Turn;
 use crate::{
     agent::{
-        facts::{Caller, Door, Effect, Pipe},
+        facts::{Act, Caller, Door, Effect, Pipe},
+        figures::Process,
         local::{self, Ask, Read},
         notice::Notice,
     },
@@ -16,7 +17,10 @@ use crate::{
 impl Turn<'_> {
     pub(super) fn asked(&mut self, call: CallId, caller: &Caller, request: &Request) {
         if caller.door == Door::Health {
-            return self.reply(call, local::health(self.agent.readiness(), request));
+            return match local::health(self.agent.readiness(), request) {
+                Some(response) => self.reply(call, response),
+                None => self.act(Act::Weigh(call)),
+            };
         }
         match local::head::asked(self.settings.tcp.as_ref(), caller.door, request) {
             Ok(ask) => self.answer((call, caller), ask, request),
@@ -28,6 +32,7 @@ impl Turn<'_> {
         let response = match ask {
             Ask::Read(Read::Secrets) if let Err(denied) = self.gate(caller) => denied,
             Ask::Read(read) => self.looked_up(read),
+            Ask::Metrics => return self.act(Act::Weigh(call)),
             Ask::ReloadHooks => return self.reload_asked(call, caller),
             Ask::RunAction => return self.run_ordered(call, caller, request),
             Ask::DeleteReport(key) => return self.delete_report(call, &key),
@@ -38,6 +43,12 @@ impl Turn<'_> {
             Ask::Watch => return self.watch_asked(call, caller),
         };
         self.reply(call, response);
+    }
+
+    /// The figures are those of this moment, not of the one at which they were asked for.
+    pub(super) fn weighed(&mut self, asker: CallId, process: &Process) {
+        let response = self.agent.exposed(self.settings, self.now, process);
+        self.reply(asker, response);
     }
 
     fn looked_up(&self, read: Read) -> Response {

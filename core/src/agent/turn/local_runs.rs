@@ -53,6 +53,7 @@ impl Turn<'_> {
     pub(super) fn ended(&mut self, id: RunId, ending: Ending) {
         self.held_back(&ending);
         self.did_end(&id, &ending);
+        self.agent.counts.ended(&id, &ending);
         match id {
             RunId::Execution(execution) => {
                 self.dispatch(execution::Input::Finished { execution, ending });

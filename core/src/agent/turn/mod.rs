@@ -75,6 +75,7 @@ impl<'s> Turn<'s> {
         if self.is_drained() {
             self.exit(Exit::Drained);
         }
+        self.agent.counts.told(&self.effects);
         Step { state: self.agent, effects: self.effects }
     }
 

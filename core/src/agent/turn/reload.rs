@@ -6,7 +6,7 @@
 //! Specification: `decisions.md` sections 4 and 8 (SIGHUP).
 
 use super::Turn;
-use crate::agent::{heartbeat, hooks, integrity, nat, pull};
+use crate::agent::{heartbeat, hooks, integrity, nat, pull, voice};
 
 impl Turn<'_> {
     pub(super) fn retimed(&mut self) {
@@ -14,6 +14,7 @@ impl Turn<'_> {
         self.pull(pull::Input::Retimed);
         self.nat(nat::Input::Retimed);
         self.integrity(integrity::Input::Retimed);
+        self.voice(voice::Input::Retimed);
         self.hooks(hooks::Input::Verify);
     }
 }

@@ -18,6 +18,7 @@ impl Turn<'_> {
     /// The data of a frame of the stream.
     pub(super) fn judge(&mut self, data: &[u8]) {
         let judged = self.agent.senses.signing.judge(self.now.wall, data);
+        self.agent.counts.event(self.now.mono, &judged);
         let is_verified = judged.is_ok();
         let told = match &judged {
             Ok(event) => format!("verified: {}", signing::names(event)),

@@ -26,6 +26,7 @@ mod pipeline;
 mod spool;
 mod turn;
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 pub use accounting::{Reason, TELL_EVERY};
@@ -55,7 +56,8 @@ pub const DRAIN_FLUSH_MAX: Duration = Duration::from_secs(5);
 /// The three pipelines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Voice {
-    pipes: [Pipeline; 3],
+    /// In the order of [`Pipe::ALL`]; none before the first of them has anything to do, so that a step moves few words.
+    pipes: Vec<Pipeline>,
     keeping: Keeping,
     phase: Phase,
 }
@@ -101,13 +103,14 @@ impl Voice {
 
     /// How many records a pipeline holds.
     pub fn held(&self, pipe: Pipe) -> usize {
-        self.pipes[pipe as usize].held()
+        self.pipes.get(pipe as usize).map_or(0, Pipeline::held)
     }
 
     /// What co-located programs are told of a pipeline.
     pub fn status(&self, settings: &VoiceSettings, pipe: Pipe) -> ForwarderStatus {
         let Some(on) = settings_of(settings, pipe) else { return ForwarderStatus::default() };
-        let pipeline = &self.pipes[pipe as usize];
+        let idle = Pipeline::default();
+        let pipeline = self.pipes.get(pipe as usize).unwrap_or(&idle);
         ForwarderStatus {
             enabled: true,
             buffer_size: pipeline.held() as u64,
@@ -120,8 +123,10 @@ impl Voice {
 
     /// What the pipelines that are on have done.
     pub fn figures(&self, settings: &VoiceSettings) -> Figures {
+        let idle = Pipeline::default();
         let figures = |pipe: Pipe| {
-            Some(*self.pipes[pipe as usize].figures(pipe, settings_of(settings, pipe)?))
+            let pipeline = self.pipes.get(pipe as usize).unwrap_or(&idle);
+            Some(pipeline.figures(pipe, settings_of(settings, pipe)?))
         };
         Figures { pipes: Pipe::ALL.into_iter().filter_map(figures).collect() }
     }

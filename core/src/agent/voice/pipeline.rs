@@ -11,7 +11,7 @@
 //!
 //! Specification: "Observability configuration" and "Agent-side conversion rules for ingest" (buffers).
 
-use alloc::{boxed::Box, vec, vec::Vec};
+use alloc::{vec, vec::Vec};
 use core::time::Duration;
 
 use super::{
@@ -249,9 +249,9 @@ impl Pipeline {
         self.leg.last_success.map(|now| Timestamp::from(now.wall.second()))
     }
 
-    pub(super) fn figures(&self, pipe: Pipe, settings: &PipeSettings) -> Box<PipeFigures> {
+    pub(super) fn figures(&self, pipe: Pipe, settings: &PipeSettings) -> PipeFigures {
         let account = &self.account;
-        Box::new(PipeFigures {
+        PipeFigures {
             pipe,
             collected: account.collected,
             sent: account.sent,
@@ -264,7 +264,7 @@ impl Pipeline {
             last_success: self.leg.last_success.map(|now| now.mono),
             local: settings.local.as_ref().map(|_| self.local.figures),
             sources: self.feeds.figures(),
-        })
+        }
     }
 }
 

@@ -48,7 +48,7 @@ impl<'s> Turn<'s> {
             Input::Quieted => self.quieted(),
             Input::Retimed => self.retimed(),
             Input::Draining => self.drain(),
-            Input::Closed => self.close(),
+            Input::Closed => self.close_all(),
             Input::Ticked => self.ticked(),
         }
     }
@@ -64,8 +64,9 @@ impl<'s> Turn<'s> {
     fn advance(&mut self) {
         for pipe in Pipe::ALL {
             self.with(pipe, Pipeline::advance);
-            let settled = self.voice.pipes[pipe as usize].settled();
-            self.voice.keeping.settle(settled);
+            if let Some(pipeline) = self.voice.pipes.get_mut(pipe as usize) {
+                self.voice.keeping.settle(pipeline.settled());
+            }
         }
         let is_draining = matches!(self.voice.phase, Phase::Draining { .. });
         self.voice.keeping.advance(self.now.mono, is_draining, &mut self.effects);
@@ -74,6 +75,9 @@ impl<'s> Turn<'s> {
     /// Lets a pipeline that is on do something.
     fn with(&mut self, pipe: Pipe, act: impl FnOnce(&mut Pipeline, &mut Desk<'_>)) {
         let Some(settings) = settings_of(self.settings, pipe) else { return };
+        if self.voice.pipes.is_empty() {
+            self.voice.pipes.resize_with(Pipe::ALL.len(), Pipeline::default);
+        }
         let mut desk = Desk {
             pipe,
             settings,
@@ -110,7 +114,7 @@ impl<'s> Turn<'s> {
         let phase = self.voice.phase;
         for pipe in Pipe::ALL {
             if settings_of(self.settings, pipe).is_none() {
-                self.effects.extend(self.voice.pipes[pipe as usize].close(pipe));
+                self.close(pipe);
             }
             self.with(pipe, |pipeline, desk| match phase {
                 Phase::Armed => {
@@ -136,13 +140,16 @@ impl<'s> Turn<'s> {
         }
     }
 
-    fn close(&mut self) {
+    fn close_all(&mut self) {
         if self.voice.phase != Phase::Closed {
             self.voice.phase = Phase::Closed;
-            for pipe in Pipe::ALL {
-                self.effects.extend(self.voice.pipes[pipe as usize].close(pipe));
-            }
+            Pipe::ALL.into_iter().for_each(|pipe| self.close(pipe));
         }
+    }
+
+    fn close(&mut self, pipe: Pipe) {
+        let pipeline = self.voice.pipes.get_mut(pipe as usize);
+        self.effects.extend(pipeline.and_then(|pipeline| pipeline.close(pipe)));
     }
 
     fn ticked(&mut self) {
