@@ -58,12 +58,12 @@ pub(crate) async fn drive(
             },
         };
         let now = clock::now();
-        if let Some(exit) =
-            step(&mut agent, &settings, now, input, (&mut performer, &mut ready)).await
-        {
+        let exit = step(&mut agent, &settings, now, input, (&mut performer, &mut ready)).await;
+        // Also of the last step, which may be the one that a stop began with.
+        performer.passed(&agent, &settings, clock::now().mono);
+        if let Some(exit) = exit {
             return exit;
         }
-        performer.passed(&agent, &settings, clock::now().mono);
     }
 }
 

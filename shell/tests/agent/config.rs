@@ -264,11 +264,11 @@ fn a_client_needs_nothing_of_the_configuration_but_the_socket() {
 
 #[test]
 fn a_setting_without_effect_is_told_at_the_start() {
-    let node = Node::new("http://127.0.0.1:9", "[tunnel]\nmtu = 1400\n[logs]\nenabled = true\n");
+    let node = Node::new("http://127.0.0.1:9", "[tunnel]\nmtu = 1400\n[policy]\nenabled = true\n");
     fs::remove_file(node.path("token")).unwrap();
     let output = node.run(&["register"]);
     let told = text(&output.stderr);
-    assert!(told.contains("without effect in this version: logs.enabled, tunnel.mtu"), "{told}");
+    assert!(told.contains("without effect in this version: policy.enabled, tunnel.mtu"), "{told}");
     assert_eq!(output.status.code(), Some(1));
 }
 
