@@ -26,6 +26,9 @@ pub(crate) type Collectors = BTreeMap<Pipe, Vec<Box<dyn Collector>>>;
 /// What a thread gives back.
 type Back = (Box<dyn Collector>, Feed);
 
+/// A source for which no thread began, and why; it is gone where even that took it along.
+type Unsent = (Option<Box<dyn Collector>>, io::Error);
+
 /// Every source that is asked.
 #[derive(Debug)]
 pub(crate) struct Collection {
@@ -67,7 +70,7 @@ impl Collection {
         let wanted = Arc::new(Wanted { room, from, peers });
         tokio::spawn(async move {
             let feeds = match seats {
-                Some(seats) => ask(&mut *seats.lock().await, &wanted).await,
+                Some(seats) => ask(&mut seats.lock().await, &wanted).await,
                 None => Vec::new(),
             };
             let collected = Box::new(Collected { pipe, round, feeds });
@@ -135,7 +138,7 @@ const PANICKED: &str = "it broke in the midst of a round, whose records are lost
 fn spawn(
     collector: Box<dyn Collector>,
     wanted: Arc<Wanted>,
-) -> Result<oneshot::Receiver<Back>, (Option<Box<dyn Collector>>, io::Error)> {
+) -> Result<oneshot::Receiver<Back>, Unsent> {
     let (give, back) = oneshot::channel();
     let name = format!("collect-{:?}", collector.source());
     // Still here where no thread begins, which would take it along otherwise.

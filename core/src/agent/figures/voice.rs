@@ -12,6 +12,9 @@ use crate::{
 /// A name, what it means, and the label beside that of the pipeline.
 type Family = (&'static str, &'static str, &'static str);
 
+/// What is counted of a pipeline, each with the value of the other label.
+type Sorts = fn(&PipeFigures) -> Vec<(&'static str, u64)>;
+
 /// Writes the figures of the pipelines that are on.
 pub(super) fn voice(out: &mut Exposition, figures: &Figures, now: Mono) {
     let pipes = &figures.pipes;
@@ -82,7 +85,7 @@ fn sources(out: &mut Exposition, pipes: &[PipeFigures]) {
 fn sorted(
     out: &mut Exposition,
     (name, help, label): Family,
-    (pipes, of): (&[PipeFigures], fn(&PipeFigures) -> Vec<(&'static str, u64)>),
+    (pipes, of): (&[PipeFigures], Sorts),
 ) {
     let mut family = out.counter(name, help);
     for figures in pipes {
