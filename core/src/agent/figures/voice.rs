@@ -82,11 +82,7 @@ fn sources(out: &mut Exposition, pipes: &[PipeFigures]) {
 }
 
 /// What is counted by pipeline and by one label more.
-fn sorted(
-    out: &mut Exposition,
-    (name, help, label): Family,
-    (pipes, of): (&[PipeFigures], Sorts),
-) {
+fn sorted(out: &mut Exposition, (name, help, label): Family, (pipes, of): (&[PipeFigures], Sorts)) {
     let mut family = out.counter(name, help);
     for figures in pipes {
         for (value, count) in of(figures) {

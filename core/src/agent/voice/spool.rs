@@ -96,6 +96,11 @@ impl Spool {
 impl Pipeline {
     /// Takes records that were kept by the filter, and where their source goes on.
     pub(super) fn hold(&mut self, desk: &Desk<'_>, records: Vec<Record>, marks: Vec<Mark>) {
+        let is_clear = self.spool.incoming.is_empty() && self.spool.appending.0 == 0;
+        if self.spool.takes(desk) && records.is_empty() && is_clear {
+            // All in front of it is on the disk.
+            return self.marks.push(0, marks);
+        }
         let has_room = self.spool.incoming.len() + records.len() <= INCOMING_MAX;
         if self.spool.takes(desk) && has_room {
             self.spool.incoming.extend(records);
