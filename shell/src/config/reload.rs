@@ -3,7 +3,7 @@
 //! | Keys | A reload |
 //! |---|---|
 //! | [`AT_ONCE`] | takes them up |
-//! | [`AT_RESTART`] | leaves them as they are and lists those that differ |
+//! | all others | leaves them as they are and lists those that differ |
 //!
 //! What comes out is checked once more by the rules that need more than one key, since it mixes what runs with what was
 //! read: a pipeline that the new file turns off runs on, and the file need not hold intervals that it can run by.
