@@ -325,7 +325,10 @@ mod tests {
                 assert!(matches!(auditd.way, Way::Kernel(_)));
             }
             // As in a container: the log goes on where it was.
-            Err(_) => assert!(feed.marks.is_empty() && matches!(auditd.way, Way::Log(_))),
+            Err(_) => {
+                assert!(feed.marks.iter().all(|(_, place)| place.is_some()), "{:?}", feed.marks);
+                assert!(matches!(auditd.way, Way::Log(_)));
+            }
         }
         assert!(feed.troubles.is_empty(), "{:?}", feed.troubles);
     }
