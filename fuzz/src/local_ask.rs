@@ -5,10 +5,7 @@
 
 use arbitrary::{Result, Unstructured};
 use meshward_core::{
-    agent::{
-        Caller, Door, Peer, builtins,
-        local::{self, Ask},
-    },
+    agent::{Caller, Door, Peer, builtins},
     wire::http::{Body, Headers, Method, Request},
 };
 
@@ -169,17 +166,4 @@ fn raw(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
 /// A text without spaces, as it may stand in a request line.
 fn text(u: &mut Unstructured<'_>) -> Result<String> {
     Ok(raw(u)?.iter().map(|byte| char::from(byte % 94 + 33)).collect())
-}
-
-/// Whether it changes a report.
-pub(crate) fn is_write(request: &Request) -> bool {
-    matches!(
-        local::route(request.method, &request.path),
-        Ok(Ask::PutReport(_) | Ask::DeleteReport(_))
-    )
-}
-
-/// Whether it is of the routes that one group may read.
-pub(crate) fn is_of_secrets(path: &str) -> bool {
-    path == "/v1/state/secrets" || path.starts_with("/v1/state/secrets/")
 }

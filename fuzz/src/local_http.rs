@@ -299,12 +299,7 @@ impl Run {
                 self.runs.push_back(id);
                 assert!(self.runs.len() <= LOCAL_RUNS_MAX);
             }
-            Effect::Act(Act::Cancel(id)) => {
-                if let Some(at) = self.runs.iter().position(|run| *run == id) {
-                    self.runs.remove(at);
-                    self.finish(id, Cause::Cancelled, 0);
-                }
-            }
+            Effect::Act(Act::Cancel(id)) => self.cancel(id),
             Effect::Act(Act::Weigh(asker)) => {
                 let process = Process::default();
                 self.give(Input::Acted(Acted::Weighed { asker, process }));
@@ -321,6 +316,13 @@ impl Run {
             | Effect::Gather
             | Effect::Store(_)
             | Effect::Tell(_) => {}
+        }
+    }
+
+    fn cancel(&mut self, id: RunId) {
+        if let Some(at) = self.runs.iter().position(|run| *run == id) {
+            self.runs.remove(at);
+            self.finish(id, Cause::Cancelled, 0);
         }
     }
 }
