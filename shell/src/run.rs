@@ -103,7 +103,7 @@ pub async fn run_within(
             .telling(manager);
     let take_up = move |config: &Config| {
         // Without a log there is nothing to change.
-        let _ = log::change(config.log.level);
+        let _ = log::set_level(config.log.level);
         patterns.replace(&config.logs.file_patterns);
     };
     let retimes = reload.map(|reload| reload.begin(notifier, take_up)).unwrap_or_default();

@@ -11,7 +11,6 @@ pub mod change;
 pub mod checksums;
 pub mod control;
 mod crc;
-pub mod delivery;
 pub mod endpoint;
 pub mod event;
 pub mod execution;

@@ -2,7 +2,6 @@
 
 use std::sync::OnceLock;
 
-use clap::ValueEnum as _;
 use thiserror::Error;
 use tracing_subscriber::{
     Registry,
@@ -15,24 +14,15 @@ use crate::config::LogLevel;
 /// Of the one log that a process has.
 static CURRENT: OnceLock<Handle<LevelFilter, Registry>> = OnceLock::new();
 
-/// Why the level stays as it is.
+/// The level stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum LevelError {
-    #[error("log.level must be one of error, warn, info, debug, trace")]
-    Unknown,
-    #[error("this process has no log whose level could change")]
-    NoLog,
-}
+#[error("this process has no log whose level could change")]
+pub struct NoLog;
 
-/// Logs at this level from now on; the text is that of `log.level`.
-pub fn set_level(text: &str) -> Result<(), LevelError> {
-    change(LogLevel::from_str(text, false).map_err(|_| LevelError::Unknown)?)
-}
-
-/// As [`set_level`], by a level that is one.
-pub fn change(to: LogLevel) -> Result<(), LevelError> {
-    let current = CURRENT.get().ok_or(LevelError::NoLog)?;
-    current.reload(filter(to)).map_err(|_| LevelError::NoLog)
+/// Logs at this level from now on.
+pub fn set_level(to: LogLevel) -> Result<(), NoLog> {
+    let current = CURRENT.get().ok_or(NoLog)?;
+    current.reload(filter(to)).map_err(|_| NoLog)
 }
 
 /// The filter of a log, and what changes it.

@@ -22,7 +22,7 @@ use tracing_subscriber::{
 };
 
 use journal::{Entries, Journal};
-pub use level::{LevelError, change, set_level};
+pub use level::{NoLog, set_level};
 use queue::{Flushed, Sink};
 use ring::Ring;
 

@@ -5,7 +5,9 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use meshward_core::{
-    agent::{Answer, Bytes, Failure, Input, LocalSettings, Lost, Pipe, VoiceSettings},
+    agent::{
+        Answer, Bytes, Failure, Input, LocalSettings, Lost, Pipe, VoiceSettings, voice::settings_of,
+    },
     ids::CallId,
     secret::Secret,
 };
@@ -27,14 +29,9 @@ pub(crate) struct Endpoints {
 impl Endpoints {
     /// Reads the trusted roots; it blocks on the disk.
     pub(crate) fn new(settings: &VoiceSettings) -> Result<Self, ClientError> {
-        let pipes = [
-            (Pipe::Metrics, &settings.metrics),
-            (Pipe::Logs, &settings.logs),
-            (Pipe::Audit, &settings.audit),
-        ];
         let mut of = BTreeMap::new();
-        for (pipe, settings) in pipes {
-            if let Some(local) = settings.as_ref().and_then(|pipe| pipe.local.as_ref()) {
+        for pipe in Pipe::ALL {
+            if let Some(local) = settings_of(settings, pipe).and_then(|pipe| pipe.local.as_ref()) {
                 of.insert(pipe, endpoint(pipe, local)?);
             }
         }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use meshward_core::{
-    agent::{Filter, LocalSettings, Pipe, PipeSettings, Purpose, Source, VoiceSettings},
+    agent::{
+        Filter, LocalSettings, Pipe, PipeSettings, Purpose, Source, VoiceSettings,
+        voice::settings_of,
+    },
     wire::ingest::Severity,
 };
-
 use tokio::runtime::Handle;
 
 use super::{
@@ -39,83 +41,60 @@ pub(crate) struct VoiceParts {
 }
 
 impl VoiceParts {
+    /// It must be called within the runtime, and blocks on the disk.
     pub(crate) fn new(config: &Config, purpose: Purpose) -> Result<Self, ClientError> {
         let settings = settings(config, purpose);
         let patterns = Patterns::new(&config.logs.file_patterns);
-        Ok(Self {
-            collectors: collectors(config, purpose, &patterns),
-            endpoints: Endpoints::new(&settings)?,
-            spools: spools(config, purpose),
-            patterns,
-        })
+        let on =
+            || Pipe::ALL.into_iter().filter_map(|pipe| Some((pipe, settings_of(&settings, pipe)?)));
+        let collectors = on().map(|(pipe, of)| {
+            // Files are followed without patterns too, since a reload may bring some.
+            let is_bare = pipe == Pipe::Logs && !of.sources.contains(&Source::Files);
+            let sources = of.sources.iter().copied().chain(is_bare.then_some(Source::Files));
+            let collector = |source| collector(source, config, (&settings.hostname, &patterns));
+            (pipe, sources.filter_map(collector).collect())
+        });
+        let collectors: Collectors = collectors.collect();
+        let spools = on().filter_map(|(pipe, _)| spool(config, pipe)).collect();
+        Ok(Self { collectors, endpoints: Endpoints::new(&settings)?, spools, patterns })
     }
 }
 
-/// What is asked by an agent that runs; it must be called within the runtime.
-fn collectors(config: &Config, purpose: Purpose, patterns: &Patterns) -> Collectors {
-    let hostname = hostname();
-    let all = [
-        (config.metrics.enabled, Pipe::Metrics),
-        (config.logs.pipeline.enabled, Pipe::Logs),
-        (config.audit.pipeline.enabled, Pipe::Audit),
-    ];
-    let wanted = all.into_iter().filter(|(is_on, _)| *is_on && purpose == Purpose::Run);
-    let of = |(_, pipe)| match pipe {
-        Pipe::Metrics => (pipe, metrics(config)),
-        Pipe::Logs => (pipe, logs(config, patterns, &hostname)),
-        Pipe::Audit => (pipe, audit(config, &hostname)),
-    };
-    wanted.map(of).collect()
-}
-
-fn metrics(config: &Config) -> Vec<Box<dyn Collector>> {
-    let runtime = Handle::current();
-    let mut metrics: Vec<Box<dyn Collector>> =
-        vec![Box::new(System::new()), Box::new(Stats::new(runtime.clone()))];
-    if config.tunnel.backend != Backend::None {
-        metrics.push(Box::new(Peers::new(Arc::new(NoTunnel), runtime)));
-    }
-    metrics
-}
-
-/// Files are followed without patterns too, since a reload may bring some.
-fn logs(config: &Config, patterns: &Patterns, hostname: &Arc<str>) -> Vec<Box<dyn Collector>> {
-    let files = Files::new(patterns.clone(), Arc::clone(hostname));
-    let mut logs: Vec<Box<dyn Collector>> = vec![Box::new(files)];
-    if config.logs.journald {
-        logs.push(Box::new(Journald::new(Arc::clone(hostname))));
-    }
-    logs
-}
-
-fn audit(config: &Config, hostname: &Arc<str>) -> Vec<Box<dyn Collector>> {
-    let mut audit: Vec<Box<dyn Collector>> = Vec::new();
-    if config.audit.auditd {
-        audit.push(Box::new(Auditd::new(Arc::clone(hostname))));
-    }
-    if let Some(path) = &config.audit.k8s_audit_file {
-        audit.push(Box::new(K8sAudit::new(path, Arc::clone(hostname))));
-    }
-    audit
+/// What asks this source; `None` where the configuration does not say where it is.
+fn collector(
+    source: Source,
+    config: &Config,
+    (hostname, patterns): (&Arc<str>, &Patterns),
+) -> Option<Box<dyn Collector>> {
+    let hostname = Arc::clone(hostname);
+    Some(match source {
+        Source::System => Box::new(System::new()),
+        Source::Stats => Box::new(Stats::new(Handle::current())),
+        Source::Peers => Box::new(Peers::new(Arc::new(NoTunnel), Handle::current())),
+        Source::Journald => Box::new(Journald::new(hostname)),
+        Source::Files => Box::new(Files::new(patterns.clone(), hostname)),
+        Source::Auditd => Box::new(Auditd::new(hostname)),
+        Source::K8sAudit => {
+            Box::new(K8sAudit::new(config.audit.k8s_audit_file.as_ref()?, hostname))
+        }
+    })
 }
 
 /// The folder below the data directory in which records wait.
 const SPOOL: &str = "spool";
 
-/// Where records wait, of the pipelines that keep them on the disk.
-fn spools(config: &Config, purpose: Purpose) -> Vec<SpoolPlace> {
-    let pipes = [
-        (Pipe::Metrics, &config.metrics),
-        (Pipe::Logs, &config.logs.pipeline),
-        (Pipe::Audit, &config.audit.pipeline),
-    ];
-    let is_kept = |of: &Pipeline| of.enabled && purpose == Purpose::Run;
-    let place = |(pipe, of): (Pipe, &Pipeline)| {
-        let max_bytes = of.spool_max_bytes.filter(|_| is_kept(of))?;
-        let folder = config.node.data_dir.join(SPOOL).join(pipe.name());
-        Some(SpoolPlace { pipe, folder, max_bytes })
-    };
-    pipes.into_iter().filter_map(place).collect()
+/// Where records of this pipeline wait, if they are kept on the disk.
+fn spool(config: &Config, pipe: Pipe) -> Option<SpoolPlace> {
+    let max_bytes = pipeline(config, pipe).spool_max_bytes?;
+    Some(SpoolPlace { pipe, folder: config.node.data_dir.join(SPOOL).join(pipe.name()), max_bytes })
+}
+
+const fn pipeline(config: &Config, pipe: Pipe) -> &Pipeline {
+    match pipe {
+        Pipe::Metrics => &config.metrics,
+        Pipe::Logs => &config.logs.pipeline,
+        Pipe::Audit => &config.audit.pipeline,
+    }
 }
 
 /// What the core is told of it; only an agent that runs has a voice.
@@ -127,11 +106,11 @@ pub(crate) fn settings(config: &Config, purpose: Purpose) -> VoiceSettings {
 }
 
 fn running(config: &Config) -> VoiceSettings {
-    let (logs, audit) = (&config.logs, &config.audit);
+    let logs = &config.logs;
     VoiceSettings {
-        metrics: pipe(&config.metrics, sources(Pipe::Metrics, config)),
-        logs: pipe(&logs.pipeline, sources(Pipe::Logs, config)),
-        audit: pipe(&audit.pipeline, sources(Pipe::Audit, config)),
+        metrics: settings_for(Pipe::Metrics, config),
+        logs: settings_for(Pipe::Logs, config),
+        audit: settings_for(Pipe::Audit, config),
         filter: Filter {
             min_severity: logs.min_severity.as_deref().and_then(Severity::parse),
             include_units: logs.include_units.clone(),
@@ -160,7 +139,8 @@ fn sources(pipe: Pipe, config: &Config) -> Vec<Source> {
     all.into_iter().filter_map(|(source, is_wanted)| is_wanted.then_some(source)).collect()
 }
 
-fn pipe(of: &Pipeline, sources: Vec<Source>) -> Option<PipeSettings> {
+fn settings_for(pipe: Pipe, config: &Config) -> Option<PipeSettings> {
+    let of = pipeline(config, pipe);
     of.enabled.then(|| PipeSettings {
         collect_interval: of.collect_interval,
         report_interval: of.report_interval,
@@ -171,7 +151,7 @@ fn pipe(of: &Pipeline, sources: Vec<Source>) -> Option<PipeSettings> {
             secret_key: local.secret_key.clone(),
             tls_insecure_skip_verify: local.tls_insecure_skip_verify,
         }),
-        sources,
+        sources: sources(pipe, config),
     })
 }
 

@@ -26,7 +26,7 @@ impl Agent {
         self.rhythm_figures(&mut out, now.mono);
         self.queue_figures(&mut out);
         self.count_figures(&mut out);
-        voice::voice(&mut out, &self.voice.figures(&settings.voice), now.mono);
+        voice::voice(&mut out, &self.voice_figures(settings), now.mono);
         process_figures(&mut out, process);
         Response { body: out.into_text().into_bytes(), ..Response::empty(200) }
             .with("content-type", CONTENT_TYPE)

@@ -45,6 +45,27 @@ impl Record {
             }
     }
 
+    pub(super) const fn point(&self) -> Option<&MetricPoint> {
+        match self {
+            Self::Point(point) => Some(point),
+            Self::Line(_) | Self::Event(_) => None,
+        }
+    }
+
+    pub(super) const fn line(&self) -> Option<&LogEntry> {
+        match self {
+            Self::Line(line) => Some(line),
+            Self::Point(_) | Self::Event(_) => None,
+        }
+    }
+
+    pub(super) const fn event(&self) -> Option<&AuditEntry> {
+        match self {
+            Self::Event(event) => Some(event),
+            Self::Point(_) | Self::Line(_) => None,
+        }
+    }
+
     /// Whether the control plane has no word for it.
     pub(super) fn is_local_only(&self) -> bool {
         match self {

@@ -84,7 +84,7 @@ impl Local {
             let mut count = desk.settings.batch_size.min(buffer.from(self.given).len()).max(1);
             let body = loop {
                 let records = buffer.from(self.given).take(count);
-                let body = encode_local(records.map(|held| &held.record));
+                let body = encode_local(desk.pipe, records.map(|held| &held.record));
                 if body.len() <= CHUNK_BYTES_MAX || count == 1 {
                     break body;
                 }
