@@ -21,6 +21,7 @@ pub mod nat;
 pub mod network;
 pub mod notice;
 pub mod own_reports;
+mod pen;
 pub mod post;
 pub mod pull;
 pub mod readiness;
@@ -59,6 +60,7 @@ pub use facts::{
     Wanted,
 };
 pub use notice::{Level, Notice};
+pub use pen::KEEP_RETRY;
 
 use crate::{
     ids::CallId,

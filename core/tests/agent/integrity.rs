@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use meshward_core::{
     agent::{
-        Change, Content, FoundContent, FoundHook, HostKey, IntegritySettings, Level, Measured,
+        Change, Content, FoundContent, FoundHook, HostKey, IntegritySettings, KEEP_RETRY, Level,
+        Measured,
         hooks::{self, Hooks},
         integrity::{
-            ARTIFACT_ID_MAX, BASELINES_MAX, Effect, Input, Integrity, KEEP_RETRY, Kit, QUEUE_MAX,
-            REPORTED_MAX,
+            ARTIFACT_ID_MAX, BASELINES_MAX, Effect, Input, Integrity, Kit, QUEUE_MAX, REPORTED_MAX,
         },
         verdict::violations::Reported,
     },

@@ -209,7 +209,7 @@ fn what_this_agent_did_reaches_the_local_endpoint_alone() {
     ));
     let at = Timestamp::from(start().wall);
     let expected = format!(
-        r#"[{{"timestamp":"{at}","source":"process","event_type":"t","subject":{{}},"object":{{}},"action":"start","result":"success","hostname":"{HOST}"}}]"#
+        r#"[{{"timestamp":"{at}","source":"process","event_type":"t","subject":{{}},"object":{{}},"action":"start","result":"success","hostname":"{HOST}","raw":""}}]"#
     );
     assert_eq!(desk.delivered(), [expected]);
 }

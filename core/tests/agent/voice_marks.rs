@@ -2,9 +2,9 @@
 
 use meshward_core::{
     agent::{
-        Change, Collected, Content, Feed, FoundContent, Pipe, Records, Source,
+        Change, Collected, Content, Feed, FoundContent, KEEP_RETRY, Pipe, Records, Source,
         verdict::ingest::Shipped,
-        voice::{Effect, Input, KEEP_RETRY, KEEP_SPACING, Reason},
+        voice::{Effect, Input, KEEP_SPACING, Reason},
     },
     wire::positions::{PLACE_MAX, POSITIONS_MAX, Position, Positions},
 };

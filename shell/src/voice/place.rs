@@ -1,23 +1,35 @@
 //! A file that others write: opened without following a link and without waiting, and told from another one that has
 //! come into its place.
+//!
+//! Whether a file is the one that was known is decided by [`tail::Place`](meshward_core::wire::sources::tail::Place).
 
 use std::{
-    fs::{self, File, Metadata},
+    fs::{File, Metadata},
     io,
-    os::unix::fs::{DirEntryExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _},
+    os::{fd::AsFd as _, unix::fs::MetadataExt as _},
     path::Path,
 };
 
-use rustix::{fs::OFlags, io::Errno};
+use meshward_core::wire::sources::{
+    lines::Lines,
+    tail::{Found, HEAD_MAX, Next, Place},
+};
+use rustix::{
+    fs::{Dir, FileType, Mode, OFlags, fstat, openat},
+    io::{Errno, retry_on_intr},
+};
 
-/// From how many bytes of its beginning a file is known again.
-pub(super) const HEAD_MAX: usize = 256;
+/// The most names of a folder that are looked through for a file that was renamed.
+const SIBLINGS_MAX: usize = 65_536;
 
-/// How many names of a folder are looked at for a file that was renamed.
-const NAMES_MAX: usize = 4_096;
+const FILE: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
 
 /// The number of a file, which a rename does not change; it may be given to another file once this one is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity {
     pub(super) device: u64,
     pub(super) inode: u64,
@@ -27,82 +39,115 @@ impl Identity {
     pub(super) fn of(metadata: &Metadata) -> Self {
         Self { device: metadata.dev(), inode: metadata.ino() }
     }
+
+    pub(super) const fn at(place: &Place) -> Self {
+        Self { device: place.device, inode: place.inode }
+    }
 }
 
-/// The beginning of a file, as a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    /// Of how many bytes.
-    pub(super) length: u64,
-    pub(super) sum: u64,
+/// What is seen of a file.
+#[derive(Debug)]
+pub(super) struct Look {
+    pub(super) identity: Identity,
+    pub(super) size: u64,
+    start: [u8; HEAD_MAX],
+    length: usize,
 }
 
-impl Head {
-    /// Of as much as there is.
-    pub(super) fn of(file: &File) -> io::Result<Self> {
-        Self::of_first(file, HEAD_MAX)
-    }
-
-    /// Whether the file still begins like this.
-    pub(super) fn is_of(self, file: &File) -> io::Result<bool> {
-        let length = usize::try_from(self.length).unwrap_or(usize::MAX).min(HEAD_MAX);
-        Ok(Self::of_first(file, length)? == self)
-    }
-
-    fn of_first(file: &File, most: usize) -> io::Result<Self> {
-        let mut bytes = [0; HEAD_MAX];
+impl Look {
+    pub(super) fn at(file: &File) -> Result<Self, Errno> {
+        let stat = fstat(file)?;
+        let mut start = [0; HEAD_MAX];
         let mut length = 0;
-        while let Some(room) = bytes.get_mut(length..most).filter(|room| !room.is_empty()) {
-            match file.read_at(room, length as u64) {
-                Ok(0) => break,
-                Ok(read) => length += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+        while length < HEAD_MAX {
+            match retry_on_intr(|| rustix::io::pread(file, &mut start[length..], length as u64))? {
+                0 => break,
+                read => length += read,
             }
         }
-        Ok(Self { length: length as u64, sum: fnv(bytes.get(..length).unwrap_or_default()) })
+        let identity = Identity { device: stat.st_dev, inode: stat.st_ino };
+        // What was appended between the two calls is there.
+        let size = u64::try_from(stat.st_size).unwrap_or_default().max(length as u64);
+        Ok(Self { identity, size, start, length })
+    }
+
+    pub(super) fn found(&self) -> Found<'_> {
+        let Identity { device, inode } = self.identity;
+        Found { device, inode, size: self.size, start: &self.start[..self.length] }
     }
 }
 
-/// FNV-1a of 64 bits.
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+/// Opens a regular file to be read; `None` where nothing, or something else, is there.
+pub(super) fn regular(path: &Path) -> Result<Option<File>, Errno> {
+    regular_at(rustix::fs::CWD, path)
 }
 
-/// Opens a regular file to be read; a link in its place is none.
+fn regular_at(
+    folder: impl std::os::fd::AsFd,
+    path: impl rustix::path::Arg + Copy,
+) -> Result<Option<File>, Errno> {
+    match retry_on_intr(|| openat(&folder, path, FILE, Mode::empty())) {
+        Ok(file) => Ok(is_regular(&file)?.then(|| file.into())),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a regular file to be read; what stands there instead is told.
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let flags = i32::try_from(flags.bits()).unwrap_or_default();
-    let file = File::options().read(true).custom_flags(flags).open(path).map_err(plainly)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("it is no regular file")),
+    match retry_on_intr(|| rustix::fs::open(path, FILE, Mode::empty())) {
+        Ok(file) if is_regular(&file)? => Ok(file.into()),
+        Ok(_) => Err(io::Error::other("it is no regular file")),
+        // What the kernel calls too many links is the one that stands there.
+        Err(Errno::LOOP) => Err(io::Error::other("it is a link: name the file that it leads to")),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// What the kernel calls too many links is the one that stands there.
-fn plainly(error: io::Error) -> io::Error {
-    match Errno::from_io_error(&error) {
-        Some(Errno::LOOP) => io::Error::other("it is a link: name the file that it leads to"),
-        Some(_) | None => error,
-    }
+fn is_regular(file: impl std::os::fd::AsFd) -> Result<bool, Errno> {
+    Ok(FileType::from_raw_mode(fstat(file)?.st_mode) == FileType::RegularFile)
 }
 
-/// The file of this number among those beside `path`, as after a rename.
-pub(super) fn beside(path: &Path, identity: Identity) -> Option<File> {
-    let entries = fs::read_dir(path.parent()?).ok()?;
-    let named = entries.take(NAMES_MAX).flatten().filter(|entry| entry.ino() == identity.inode);
-    let mut files = named.filter_map(|entry| open(&entry.path()).ok());
-    files.find(|file| file.metadata().is_ok_and(|found| Identity::of(&found) == identity))
+/// The file of a place, by whatever name it has in the folder of a path.
+pub(super) fn find(path: &Path, place: Place) -> Result<Option<(File, Look)>, Errno> {
+    let Some(folder) = path.parent() else { return Ok(None) };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = match retry_on_intr(|| rustix::fs::open(folder, flags, Mode::empty())) {
+        Ok(folder) => folder,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    for entry in Dir::read_from(folder.as_fd())?.take(SIBLINGS_MAX) {
+        let entry = entry?;
+        if entry.ino() != place.inode {
+            continue;
+        }
+        if let Some(file) = regular_at(&folder, entry.file_name())? {
+            let look = Look::at(&file)?;
+            if place.next(&look.found()) == Next::On {
+                return Ok(Some((file, look)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Lines from here on; what stands in front tells whether it is within one, whose start was given then.
+pub(super) fn lines(file: &File, offset: u64, max: usize) -> Result<Lines, Errno> {
+    let mut before = *b"\n";
+    if let Some(at) = offset.checked_sub(1) {
+        retry_on_intr(|| rustix::io::pread(file, &mut before, at))?;
+    }
+    Ok(if before == *b"\n" { Lines::new(max) } else { Lines::within(max) })
 }
 
 #[cfg(test)]
 mod tests {
     use std::{fs, os::unix::fs::symlink, process::Command};
 
-    use super::{HEAD_MAX, Head, Identity, beside, fnv, open};
+    use meshward_core::wire::sources::tail::Place;
+
+    use super::{Look, find, open, regular};
 
     #[test]
     fn only_a_regular_file_that_stands_there_itself_is_opened_and_nothing_is_waited_for() {
@@ -117,30 +162,10 @@ mod tests {
         assert!(why("pipe").contains("no regular file"), "{}", why("pipe"));
         assert!(open(home.path()).unwrap_err().to_string().contains("no regular file"));
         assert_eq!(open(&path("gone")).unwrap_err().kind(), std::io::ErrorKind::NotFound);
-    }
-
-    #[test]
-    fn a_file_is_known_by_its_beginning_whatever_comes_behind_it() {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("file");
-        fs::write(&path, "abc").unwrap();
-        let head = Head::of(&open(&path).unwrap()).unwrap();
-        assert_eq!((head.length, head.sum), (3, fnv(b"abc")));
-        fs::write(&path, "abcdef").unwrap();
-        assert!(head.is_of(&open(&path).unwrap()).unwrap());
-        for other in ["abx", "ab", ""] {
-            fs::write(&path, other).unwrap();
-            assert!(!head.is_of(&open(&path).unwrap()).unwrap(), "{other}");
+        for name in ["link", "pipe", "gone", "file/below"] {
+            assert!(regular(&path(name)).unwrap().is_none(), "{name}");
         }
-        fs::write(&path, vec![b'a'; 1000]).unwrap();
-        assert_eq!(Head::of(&open(&path).unwrap()).unwrap().length, HEAD_MAX as u64);
-    }
-
-    #[test]
-    fn the_sum_is_that_of_the_published_vectors() {
-        assert_eq!(fnv(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(fnv(b"foobar"), 0x8594_4171_f739_67e8);
+        assert!(regular(&path("file")).unwrap().is_some());
     }
 
     #[test]
@@ -148,12 +173,12 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("audit.log");
         fs::write(&path, "old").unwrap();
-        let identity = Identity::of(&fs::metadata(&path).unwrap());
+        let place = Place::at_start(&Look::at(&open(&path).unwrap()).unwrap().found());
         fs::rename(&path, home.path().join("audit.log.1")).unwrap();
         fs::write(&path, "new").unwrap();
-        let found = beside(&path, identity).expect("it is beside");
-        assert_eq!(std::io::read_to_string(found).unwrap(), "old");
+        let (found, look) = find(&path, place).unwrap().expect("it is beside");
+        assert_eq!((std::io::read_to_string(found).unwrap().as_str(), look.size), ("old", 3));
         fs::remove_file(home.path().join("audit.log.1")).unwrap();
-        assert!(beside(&path, identity).is_none());
+        assert!(find(&path, place).unwrap().is_none());
     }
 }

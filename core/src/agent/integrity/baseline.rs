@@ -11,6 +11,7 @@ use crate::{
     agent::{
         facts::{Change, Content, FoundContent},
         notice::Notice,
+        pen::{Failed, KEEP_RETRY, Pen},
     },
     legible,
     time::{Mono, Wall},
@@ -25,29 +26,12 @@ use crate::{
 /// How many hooks are held to a baseline, also of those that have gone.
 pub const BASELINES_MAX: usize = 4096;
 
-/// How long until what the disk refused is given to it again.
-pub const KEEP_RETRY: Duration = Duration::from_secs(30);
-
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Baselines {
     known: Checksums,
-    writing: Writing,
-    /// Something is not on the disk yet.
-    is_dirty: bool,
-    /// That the disk refused was told, and it still does.
-    is_refused: bool,
+    pen: Pen,
     /// That there is no room for a hook was told.
     is_crowded: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Writing {
-    #[default]
-    Nothing,
-    Aside,
-    Content,
-    /// Nothing until then.
-    Resting(Mono),
 }
 
 impl Baselines {
@@ -74,7 +58,7 @@ impl Baselines {
              the files count as they are now: compare them with what was installed"
         ))));
         if let Some(name) = name {
-            self.writing = Writing::Aside;
+            self.pen.set_aside();
             effects.push(Effect::Keep(Change::Rename(name)));
         }
     }
@@ -93,12 +77,12 @@ impl Baselines {
 
     pub(super) fn set_program(&mut self, program: Program) {
         self.known.program = Some(program);
-        self.is_dirty = true;
+        self.pen.blot();
     }
 
     pub(super) fn set_host_key(&mut self, key: HostKey) {
         self.known.host_key = Some(key);
-        self.is_dirty = true;
+        self.pen.blot();
     }
 
     /// What the hook is held to from now on, where there is room for that.
@@ -114,7 +98,7 @@ impl Baselines {
             Entry::Vacant(_) if is_full => {}
             Entry::Vacant(place) => {
                 place.insert(observed);
-                self.is_dirty = true;
+                self.pen.blot();
                 return observed;
             }
         }
@@ -132,14 +116,7 @@ impl Baselines {
 
     /// Writes what is not on the disk, unless a change is under way or has just been refused.
     pub(super) fn keep(&mut self, now: Mono, effects: &mut Vec<Effect>) {
-        let is_free = match self.writing {
-            Writing::Nothing => true,
-            Writing::Resting(until) => until <= now,
-            Writing::Aside | Writing::Content => false,
-        };
-        if self.is_dirty && is_free {
-            self.is_dirty = false;
-            self.writing = Writing::Content;
+        if self.pen.takes_up(now, false) {
             effects.push(Effect::Keep(Change::Write(Content(self.known.encode()))));
         }
     }
@@ -150,41 +127,22 @@ impl Baselines {
         outcome: Result<(), String>,
         effects: &mut Vec<Effect>,
     ) {
-        match (core::mem::take(&mut self.writing), outcome) {
-            (Writing::Content, Ok(())) => self.is_refused = false,
-            (Writing::Aside, Ok(())) => {}
-            (Writing::Content, Err(reason)) => {
-                self.is_dirty = true;
-                self.writing = Writing::Resting(now.after(KEEP_RETRY));
-                self.refused(&reason, effects);
-            }
-            (Writing::Aside, Err(reason)) => {
-                effects.push(Effect::Tell(Notice::warn(format!(
-                    "state/{} stays: {reason}",
-                    kept::CHECKSUMS
-                ))));
-            }
-            (other @ (Writing::Nothing | Writing::Resting(_)), _) => self.writing = other,
-        }
-    }
-
-    fn refused(&mut self, reason: &str, effects: &mut Vec<Effect>) {
-        if !core::mem::replace(&mut self.is_refused, true) {
-            effects.push(Effect::Tell(Notice::warn(format!(
+        let text = match self.pen.ended(now, outcome, Duration::ZERO) {
+            None => return,
+            Some(Failed::Aside(reason)) => format!("state/{} stays: {reason}", kept::CHECKSUMS),
+            Some(Failed::Write(reason)) => format!(
                 "what the files of this node are now is not kept on the disk, which is tried again every {} s: {reason}",
                 KEEP_RETRY.as_secs()
-            ))));
-        }
+            ),
+        };
+        effects.push(Effect::Tell(Notice::warn(text)));
     }
 
     pub(super) const fn is_writing(&self) -> bool {
-        matches!(self.writing, Writing::Aside | Writing::Content)
+        self.pen.is_moving()
     }
 
     pub(super) fn wakeup(&self) -> Option<Mono> {
-        match self.writing {
-            Writing::Resting(until) if self.is_dirty => Some(until),
-            Writing::Nothing | Writing::Aside | Writing::Content | Writing::Resting(_) => None,
-        }
+        self.pen.wakeup()
     }
 }

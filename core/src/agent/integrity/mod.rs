@@ -27,7 +27,7 @@ mod reported;
 
 use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
 
-pub use baseline::{BASELINES_MAX, KEEP_RETRY};
+pub use baseline::BASELINES_MAX;
 pub use outbox::{BACKOFF, QUEUE_MAX, SPLIT_WAIT};
 pub use reported::REPORTED_MAX;
 

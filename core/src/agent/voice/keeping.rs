@@ -15,6 +15,7 @@ use crate::{
     agent::{
         facts::{Change, Content, FoundContent},
         notice::Notice,
+        pen::{Failed, KEEP_RETRY, Pen},
     },
     time::{Mono, Now},
     wire::{
@@ -27,29 +28,13 @@ use crate::{
 /// How long a write of the file follows the one before at the earliest.
 pub const KEEP_SPACING: Duration = Duration::from_secs(1);
 
-/// How long until what the disk refused is given to it again.
-pub const KEEP_RETRY: Duration = Duration::from_secs(30);
-
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Keeping {
     known: Positions,
     /// How many places had been told of when each was told of last.
     told: BTreeMap<String, u64>,
     count: u64,
-    phase: Phase,
-    is_dirty: bool,
-    /// That the disk refused was told, and it still does.
-    is_refused: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
-    #[default]
-    Idle,
-    SettingAside,
-    Writing,
-    /// Nothing until then.
-    Resting(Mono),
+    pen: Pen,
 }
 
 impl Keeping {
@@ -73,7 +58,7 @@ impl Keeping {
              may be told twice or not at all"
         ))));
         if let Some(aside) = aside {
-            self.phase = Phase::SettingAside;
+            self.pen.set_aside();
             effects.push(Effect::Keep(Change::Rename(aside)));
         }
     }
@@ -85,7 +70,9 @@ impl Keeping {
                 Some(_) => {}
                 None => {
                     self.told.remove(&place);
-                    self.is_dirty |= self.known.places.remove(&place).is_some();
+                    if self.known.places.remove(&place).is_some() {
+                        self.pen.blot();
+                    }
                 }
             }
         }
@@ -98,7 +85,7 @@ impl Keeping {
         if is_same {
             return;
         }
-        self.is_dirty = true;
+        self.pen.blot();
         self.known.places.insert(place, position);
         if self.known.places.len() > POSITIONS_MAX {
             self.forget();
@@ -116,14 +103,7 @@ impl Keeping {
 
     /// Writes what is not on the disk, unless a change is under way or was made just now; at a drain at once.
     pub(super) fn advance(&mut self, now: Mono, is_draining: bool, effects: &mut Vec<Effect>) {
-        let is_free = match self.phase {
-            Phase::Idle => true,
-            Phase::Resting(until) => until <= now || is_draining && !self.is_refused,
-            Phase::SettingAside | Phase::Writing => false,
-        };
-        if self.is_dirty && is_free {
-            self.is_dirty = false;
-            self.phase = Phase::Writing;
+        if self.pen.takes_up(now, is_draining) {
             effects.push(Effect::Keep(Change::Write(Content(self.known.encode()))));
         }
     }
@@ -134,48 +114,26 @@ impl Keeping {
         outcome: Result<(), String>,
         effects: &mut Vec<Effect>,
     ) {
-        match (self.phase, outcome) {
-            (Phase::Writing, Ok(())) => {
-                self.is_refused = false;
-                self.phase = Phase::Resting(now.after(KEEP_SPACING));
+        let text = match self.pen.ended(now, outcome, KEEP_SPACING) {
+            None => return,
+            Some(Failed::Aside(reason)) => {
+                format!("state/{POSITIONS} cannot be renamed: {reason}; the next write replaces it")
             }
-            (Phase::Writing, Err(reason)) => {
-                self.is_dirty = true;
-                self.phase = Phase::Resting(now.after(KEEP_RETRY));
-                self.refused(&reason, effects);
-            }
-            (Phase::SettingAside, outcome) => {
-                self.phase = Phase::Idle;
-                let told = outcome.err().map(|reason| {
-                    Notice::warn(format!(
-                        "state/{POSITIONS} cannot be renamed: {reason}; the next write replaces it"
-                    ))
-                });
-                effects.extend(told.map(Effect::Tell));
-            }
-            (Phase::Idle | Phase::Resting(_), _) => {}
-        }
-    }
-
-    fn refused(&mut self, reason: &str, effects: &mut Vec<Effect>) {
-        if !core::mem::replace(&mut self.is_refused, true) {
-            effects.push(Effect::Tell(Notice::warn(format!(
+            Some(Failed::Write(reason)) => format!(
                 "how far logs were read is not kept on the disk, which is tried again every {} s: {reason}",
                 KEEP_RETRY.as_secs()
-            ))));
-        }
+            ),
+        };
+        effects.push(Effect::Tell(Notice::warn(text)));
     }
 
     pub(super) fn wakeup(&self) -> Option<Mono> {
-        match self.phase {
-            Phase::Resting(until) if self.is_dirty => Some(until),
-            Phase::Idle | Phase::SettingAside | Phase::Writing | Phase::Resting(_) => None,
-        }
+        self.pen.wakeup()
     }
 
     /// Whether nothing is on its way to the disk.
     pub(super) const fn is_idle(&self) -> bool {
-        matches!(self.phase, Phase::Idle | Phase::Resting(_))
+        !self.pen.is_moving()
     }
 }
 

@@ -35,7 +35,7 @@ pub use buffer::{BUFFER_BYTES_MAX, RECORD_BYTES_MAX};
 pub use credential::{ASK_AGAIN, TOKEN_MAX_AGE};
 pub use effect::{Answered, Effect, Input};
 pub use feeds::TROUBLES_MAX;
-pub use keeping::{KEEP_RETRY, KEEP_SPACING};
+pub use keeping::KEEP_SPACING;
 pub use local::{DELIVER_TIMEOUT, PARCELS_MAX};
 pub use marks::MARKS_MAX;
 

@@ -3,13 +3,7 @@
 //! It is held open while it is followed, so that what is written to it under a new name, or under none, is read as well. A
 //! file that had to be closed is found again by what it is.
 
-use std::{
-    fs::File,
-    io,
-    os::{fd::AsFd, unix::fs::FileExt as _},
-    path::Path,
-    sync::Arc,
-};
+use std::{fs::File, io, os::unix::fs::FileExt as _, path::Path, sync::Arc};
 
 use meshward_core::{
     time::{Mono, Now},
@@ -18,29 +12,17 @@ use meshward_core::{
         record::{LogEntry, LogSource},
         sources::{
             lines::{LINE_MAX, Line, Lines},
-            tail::{Found, HEAD_MAX, Next, Place},
+            tail::{Next, Place},
         },
         timestamp::Timestamp,
     },
 };
-use rustix::{
-    fs::{Dir, FileType, Mode, OFlags, fstat, open, openat},
-    io::Errno,
-};
+use rustix::io::Errno;
 
-use super::glob::Identity;
+use crate::voice::place::{self, Identity, Look};
 
 /// How much of a file is read at a time.
 pub(super) const CHUNK: usize = 64 << 10;
-
-/// The most names of a folder that are looked through for a file that was renamed.
-const SIBLINGS_MAX: usize = 65_536;
-
-const FILE: OFlags = OFlags::RDONLY
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOCTTY)
-    .union(OFlags::CLOEXEC);
 
 /// A file with its place in it.
 #[derive(Debug)]
@@ -59,15 +41,6 @@ pub(super) struct Tail {
     pub(super) passed: bool,
     /// When it grew last.
     pub(super) grew: Mono,
-}
-
-/// What a look at a file needs of it.
-#[derive(Debug)]
-struct Look {
-    identity: Identity,
-    size: u64,
-    start: [u8; HEAD_MAX],
-    length: usize,
 }
 
 /// How lines are put down.
@@ -92,8 +65,8 @@ impl Tail {
         (identity, kept): (Identity, Option<Place>),
         now: Now,
     ) -> Result<Option<Self>, Errno> {
-        let Some(file) = regular(open(&**unit, FILE, Mode::empty()))? else { return Ok(None) };
-        let look = look(&file)?;
+        let Some(file) = place::regular(Path::new(&**unit))? else { return Ok(None) };
+        let look = Look::at(&file)?;
         if look.identity != identity {
             return Ok(None);
         }
@@ -104,7 +77,7 @@ impl Tail {
 
     /// The file of a place, by whatever name it has in the folder of a path.
     pub(super) fn find(unit: &Arc<str>, place: Place, now: Now) -> Result<Option<Self>, Errno> {
-        let Some((file, look)) = find(unit, place)? else { return Ok(None) };
+        let Some((file, look)) = place::find(Path::new(&**unit), place)? else { return Ok(None) };
         let place = place.renewed(&look.found());
         Ok(Some(Self::held(unit, file, (place, look.size), now)?))
     }
@@ -116,13 +89,13 @@ impl Tail {
         now: Now,
     ) -> Result<Self, Errno> {
         let unit = Arc::clone(unit);
-        let lines = lines(&file, place.offset)?;
+        let lines = place::lines(&file, place.offset, LINE_MAX)?;
         let (left, grew) = (None, now.mono);
         Ok(Self { unit, place, lines, file: Some(file), size, left, passed: false, grew })
     }
 
     pub(super) const fn identity(&self) -> Identity {
-        Identity { device: self.place.device, inode: self.place.inode }
+        Identity::at(&self.place)
     }
 
     pub(super) const fn is_held(&self) -> bool {
@@ -149,7 +122,7 @@ impl Tail {
             return Ok(false);
         }
         let Some(file) = &self.file else { return Ok(false) };
-        let look = look(file)?;
+        let look = Look::at(file)?;
         match self.place.next(&look.found()) {
             Next::On => self.place = self.place.renewed(&look.found()),
             Next::Rewritten | Next::Other => {
@@ -168,14 +141,14 @@ impl Tail {
     /// A file that has left its path has another name in its folder, or is not found.
     fn reopen(&mut self) -> Result<bool, Errno> {
         let opened = match self.left {
-            None => regular(open(&*self.unit, FILE, Mode::empty()))?,
-            Some(_) => find(&self.unit, self.place)?.map(|(file, _)| file),
+            None => place::regular(Path::new(&*self.unit))?,
+            Some(_) => place::find(Path::new(&*self.unit), self.place)?.map(|(file, _)| file),
         };
         let Some(file) = opened else { return Ok(false) };
-        if look(&file)?.identity != self.identity() {
+        if Look::at(&file)?.identity != self.identity() {
             return Ok(false);
         }
-        self.lines = lines(&file, self.place.offset)?;
+        self.lines = place::lines(&file, self.place.offset, LINE_MAX)?;
         self.file = Some(file);
         Ok(true)
     }
@@ -244,73 +217,4 @@ impl Record<'_> {
             hostname: Arc::clone(self.hostname),
         });
     }
-}
-
-impl Look {
-    fn found(&self) -> Found<'_> {
-        let Identity { device, inode } = self.identity;
-        Found { device, inode, size: self.size, start: &self.start[..self.length] }
-    }
-}
-
-/// `None` where nothing, or something else, is there.
-fn regular<F: Into<File>>(opened: Result<F, Errno>) -> Result<Option<File>, Errno> {
-    let file = match opened {
-        Ok(file) => file.into(),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let kind = FileType::from_raw_mode(fstat(&file)?.st_mode);
-    Ok((kind == FileType::RegularFile).then_some(file))
-}
-
-fn look(file: &File) -> Result<Look, Errno> {
-    let stat = fstat(file)?;
-    let mut start = [0; HEAD_MAX];
-    let mut length = 0;
-    while length < HEAD_MAX {
-        match rustix::io::pread(file, &mut start[length..], length as u64) {
-            Ok(0) => break,
-            Ok(read) => length += read,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let identity = Identity { device: stat.st_dev, inode: stat.st_ino };
-    // What was appended between the two calls is there.
-    let size = u64::try_from(stat.st_size).unwrap_or_default().max(length as u64);
-    Ok(Look { identity, size, start, length })
-}
-
-/// What stands in front of the place tells whether it is within a line, whose start was given then.
-fn lines(file: &File, offset: u64) -> Result<Lines, Errno> {
-    let mut before = *b"\n";
-    if let Some(at) = offset.checked_sub(1) {
-        rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut before, at))?;
-    }
-    Ok(if before == *b"\n" { Lines::new(LINE_MAX) } else { Lines::within(LINE_MAX) })
-}
-
-fn find(path: &str, place: Place) -> Result<Option<(File, Look)>, Errno> {
-    let Some(folder) = Path::new(path).parent() else { return Ok(None) };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = match open(folder, flags, Mode::empty()) {
-        Ok(folder) => folder,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    for entry in Dir::read_from(folder.as_fd())?.take(SIBLINGS_MAX) {
-        let entry = entry?;
-        if entry.ino() != place.inode {
-            continue;
-        }
-        let opened = openat(&folder, entry.file_name(), FILE, Mode::empty());
-        if let Some(file) = regular(opened)? {
-            let look = look(&file)?;
-            if place.next(&look.found()) == Next::On {
-                return Ok(Some((file, look)));
-            }
-        }
-    }
-    Ok(None)
 }

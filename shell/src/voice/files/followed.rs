@@ -10,8 +10,9 @@ use std::{
 
 use super::{
     follow::{Record, Share, Tail},
-    glob::{FILES_MAX, Identity, Troubles},
+    glob::{FILES_MAX, Troubles},
 };
+use crate::voice::place::Identity;
 use meshward_core::{
     time::Now,
     wire::{

@@ -23,6 +23,8 @@ use rustix::{
     io::Errno,
 };
 
+use crate::voice::place::Identity;
+
 /// The most files that are found.
 pub(crate) const FILES_MAX: usize = 512;
 
@@ -37,13 +39,6 @@ const DEPTH_MAX: usize = 64;
 
 /// The most troubles of one round that are told.
 const TROUBLES_MAX: usize = 8;
-
-/// Which file it is, whatever it is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Identity {
-    pub(super) device: u64,
-    pub(super) inode: u64,
-}
 
 /// What a round finds.
 #[derive(Debug, Default)]

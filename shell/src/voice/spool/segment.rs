@@ -9,6 +9,8 @@ use std::{
 
 use rustix::fs::OFlags;
 
+use crate::voice::place;
+
 /// What is known of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
@@ -39,12 +41,8 @@ pub(super) fn append(file: &mut File, length: u64, bytes: &[u8]) -> io::Result<(
 
 /// The whole of a regular file.
 pub(super) fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let file = OpenOptions::new().read(true).custom_flags(flags()).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file: remove it"));
-    }
     let mut bytes = Vec::new();
-    file.take(most).read_to_end(&mut bytes)?;
+    place::open(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
