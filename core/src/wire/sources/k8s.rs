@@ -16,7 +16,7 @@ use alloc::{borrow::Cow, format, string::String, sync::Arc, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use super::raw;
+use super::{lines, raw};
 use crate::wire::{
     json,
     record::{AuditEntry, AuditOrigin, Outcome},
@@ -107,7 +107,7 @@ pub fn entry(line: &[u8], hostname: &Arc<str>) -> Option<AuditEntry> {
         action: name(&event.verb),
         result: event.response_status.as_ref().and_then(result),
         hostname: Arc::clone(hostname),
-        raw: raw::cut(line),
+        raw: lines::text(line),
     })
 }
 

@@ -19,7 +19,7 @@ use super::{
 use crate::wire::{
     json,
     record::{AuditEntry, AuditOrigin, Outcome},
-    sources::raw::{self, LOOKED_MAX},
+    sources::{lines, raw::LOOKED_MAX},
 };
 
 /// An event as far as its records have come; it holds little more than the text of one entry.
@@ -157,7 +157,7 @@ impl Draft {
             action,
             result,
             hostname: Arc::clone(hostname),
-            raw: raw::cut(&self.lines),
+            raw: lines::text(&self.lines),
         }
     }
 }
