@@ -119,7 +119,12 @@ impl Events {
         self.delivery.mode()
     }
 
-    /// How many streams of this process were opened behind the first.
+    /// How many streams of this process were opened.
+    pub const fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// How many of them behind the first.
     pub const fn reconnects(&self) -> u64 {
         self.opened.saturating_sub(1)
     }

@@ -48,7 +48,6 @@ pub struct Counts {
     pub events_accepted: u64,
     pub events_refused: Tally<Reason>,
     pub stream_requests: u64,
-    pub stream_connects: u64,
     pub executions: Tally<Ended>,
     pub local_runs: Tally<Ended>,
     pub reports: Tally<Delivered>,
@@ -80,11 +79,6 @@ impl Counts {
     /// A stream of events was asked for.
     pub const fn asked(&mut self) {
         self.stream_requests = self.stream_requests.saturating_add(1);
-    }
-
-    /// One was opened.
-    pub const fn connected(&mut self) {
-        self.stream_connects = self.stream_connects.saturating_add(1);
     }
 
     pub fn ended(&mut self, run: &RunId, ending: &Ending) {

@@ -126,7 +126,7 @@ impl Agent {
         out.counter("meshward_stream_requests_total", "How often a stream was asked for.")
             .only(Some(counts.stream_requests));
         out.counter("meshward_stream_connects_total", "How often a stream was opened.")
-            .only(Some(counts.stream_connects));
+            .only(Some(self.senses.events.opened()));
         out.counter("meshward_executions_total", "Runs for the control plane by their end.")
             .each("outcome", counts.executions.all());
         out.counter("meshward_local_runs_total", "Runs for programs of the node by their end.")

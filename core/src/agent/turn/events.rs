@@ -23,7 +23,7 @@ use crate::{
 impl Turn<'_> {
     pub(super) fn events(&mut self, input: events::Input) {
         let Some(settings) = &self.settings.senses.events else { return };
-        let (was, was_open) = (self.agent.senses.events.mode(), self.agent.senses.events.is_open());
+        let was = self.agent.senses.events.mode();
         // A name that no call gets, whatever else is ordered in this step.
         self.agent.last_call = self.agent.last_call.next();
         let fresh = self.agent.last_call;
@@ -31,9 +31,6 @@ impl Turn<'_> {
         let step = machine.step(settings, fresh, self.now, input);
         self.agent.senses.events = step.state;
         self.tell_mode(was);
-        if self.agent.senses.events.is_open() && !was_open {
-            self.agent.counts.connected();
-        }
         for effect in step.effects {
             match effect {
                 events::Effect::Open { stream, cursor } => self.listen(stream, cursor.as_deref()),
