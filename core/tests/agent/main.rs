@@ -76,6 +76,7 @@ mod voice_local;
 mod voice_marks;
 mod voice_model;
 mod voice_reactions;
+mod voice_spool;
 mod voice_whole;
 mod watch;
 mod whole;

@@ -90,8 +90,6 @@ pub enum SpoolOrder {
     Read { most: usize },
     /// What was read last, up to here, is done with.
     Settle(Place),
-    /// What was read is to be read again.
-    GiveBack,
 }
 
 impl Eq for SpoolOrder {}
@@ -109,7 +107,7 @@ pub enum Spooled {
     Refused { records: Records, reason: String },
     /// The oldest, which may be none; `damaged` counts bytes that are no record.
     Read { records: Records, place: Option<Place>, damaged: u64 },
-    /// Done with, or given back.
+    /// Done with.
     Settled { waiting: u64 },
 }
 

@@ -189,11 +189,6 @@ impl Spool {
         self.keep_place()
     }
 
-    /// The batch that was read is to be read again.
-    pub(crate) const fn give_back(&mut self) {
-        self.held = None;
-    }
-
     fn forget_front(&mut self) -> io::Result<()> {
         let Some(front) = self.segments.pop_front() else { return Ok(()) };
         if self.segments.is_empty() {

@@ -57,9 +57,7 @@ impl Worker {
 fn unanswered(order: SpoolOrder, reason: String) -> Spooled {
     match order {
         SpoolOrder::Append(records) => Spooled::Refused { records, reason },
-        SpoolOrder::Read { .. } | SpoolOrder::Settle(_) | SpoolOrder::GiveBack => {
-            Spooled::Failed(reason)
-        }
+        SpoolOrder::Read { .. } | SpoolOrder::Settle(_) => Spooled::Failed(reason),
     }
 }
 
@@ -107,10 +105,6 @@ fn carry_out(spool: &mut Spool, place: &Place, order: SpoolOrder) -> Spooled {
             Ok(()) => Spooled::Settled { waiting: spool.waiting() },
             Err(error) => Spooled::Failed(failed(error)),
         },
-        SpoolOrder::GiveBack => {
-            spool.give_back();
-            Spooled::Settled { waiting: spool.waiting() }
-        }
     }
 }
 

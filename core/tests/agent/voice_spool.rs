@@ -1,0 +1,360 @@
+//! Records that wait on the disk: a disk beside the machine that refuses, runs full and is killed, and a count beside both.
+
+use std::collections::VecDeque;
+
+use meshward_core::{
+    agent::{
+        Pipe, PipeSettings, Records, Source, SpoolOrder, Spooled, VoiceSettings,
+        verdict::ingest::Shipped,
+        voice::{Effect, Input, Reason},
+    },
+    wire::{record::LogEntry, spool::Place},
+};
+use proptest::prelude::*;
+
+use crate::{
+    bench::seconds,
+    support::seeds_in,
+    voice::{Desk, cursor, failed, feed, lines, logs_only, pipe},
+};
+
+/// More records make the oldest give way.
+const ROOM: usize = 16;
+
+/// Pipelines beside a disk, which outlives them.
+struct Scene {
+    desk: Desk,
+    disk: VecDeque<LogEntry>,
+    /// How many of the oldest were read and are not settled.
+    loaded: usize,
+    order: Option<SpoolOrder>,
+    round: Option<u64>,
+    batch: Option<Vec<String>>,
+    /// Every message that was taken, in its order.
+    taken: Vec<String>,
+    next: usize,
+    given_up: u64,
+}
+
+fn spooling() -> VoiceSettings {
+    let logs = PipeSettings { spool: true, ..pipe(&[Source::Journald]) };
+    VoiceSettings { logs: Some(logs), ..logs_only() }
+}
+
+impl Scene {
+    /// A process that has begun beside what the disk holds.
+    fn begun(disk: VecDeque<LogEntry>) -> Self {
+        let mut scene = Self {
+            desk: Desk::new(spooling()),
+            disk,
+            loaded: 0,
+            order: None,
+            round: None,
+            batch: None,
+            taken: Vec::new(),
+            next: 0,
+            given_up: 0,
+        };
+        scene.give(Input::Armed);
+        scene.tell(Spooled::Opened { waiting: scene.waiting() });
+        scene
+    }
+
+    fn waiting(&self) -> u64 {
+        self.disk.len() as u64
+    }
+
+    fn tell(&mut self, spooled: Spooled) {
+        self.give(Input::Spooled(Pipe::Logs, Box::new(spooled)));
+    }
+
+    fn give(&mut self, input: Input) {
+        self.desk.give(input);
+        let sent = self.desk.sent_lines();
+        if !sent.is_empty() {
+            assert_eq!(self.batch.replace(sent), None, "two batches at once");
+        }
+        for effect in self.desk.ordered.clone() {
+            match effect {
+                Effect::Collect { round, .. } => self.round = Some(round),
+                Effect::Spool { order, .. } => {
+                    assert_eq!(self.order.replace(order), None, "two orders at once");
+                }
+                Effect::Ship { .. }
+                | Effect::Deliver { .. }
+                | Effect::Fetch { .. }
+                | Effect::Keep(_)
+                | Effect::Admitted
+                | Effect::Unauthorized
+                | Effect::Tell(_) => {}
+            }
+        }
+        let figures = self.desk.logs();
+        assert_eq!(figures.sent, self.taken.len() as u64);
+    }
+
+    /// A round brings so many lines, and where their source goes on.
+    fn bring(&mut self, count: usize) {
+        let Some(round) = self.round.take() else { return };
+        let numbers = self.next..self.next + count;
+        self.next += count;
+        let marks = vec![("journald".into(), Some(cursor(&self.next.to_string())))];
+        let feed = meshward_core::agent::Feed {
+            marks,
+            ..feed(Source::Journald, Records::Lines(lines(numbers)))
+        };
+        let collected =
+            meshward_core::agent::Collected { pipe: Pipe::Logs, round, feeds: vec![feed] };
+        self.give(Input::Collected(Box::new(collected)));
+    }
+
+    /// The disk does what was ordered.
+    fn carry_out(&mut self) {
+        match self.order.take() {
+            Some(SpoolOrder::Append(Records::Lines(lines))) => {
+                self.disk.extend(lines);
+                let over = self.disk.len().saturating_sub(ROOM).min(self.disk.len() - self.loaded);
+                self.disk.drain(self.loaded..self.loaded + over);
+                self.given_up += over as u64;
+                self.tell(Spooled::Appended { waiting: self.waiting(), given_up: over as u64 });
+            }
+            Some(SpoolOrder::Append(other)) => panic!("{other:?} of a log"),
+            Some(SpoolOrder::Read { most }) => {
+                self.loaded = most.min(self.disk.len());
+                let records = Records::Lines(self.disk.range(..self.loaded).cloned().collect());
+                let place = (self.loaded > 0).then_some(Place { segment: 0, offset: 1 });
+                self.tell(Spooled::Read { records, place, damaged: 0 });
+            }
+            Some(SpoolOrder::Settle(_)) => {
+                self.disk.drain(..self.loaded);
+                self.loaded = 0;
+                self.tell(Spooled::Settled { waiting: self.waiting() });
+            }
+            None => {}
+        }
+    }
+
+    /// The disk takes nothing.
+    fn refuse(&mut self) {
+        match self.order.take() {
+            Some(SpoolOrder::Append(records)) => {
+                self.tell(Spooled::Refused { records, reason: "the disk is full".into() });
+            }
+            other => self.order = other,
+        }
+    }
+
+    fn answer(&mut self, shipped: Shipped) {
+        let Some(batch) = self.batch.take() else { return };
+        if shipped == Shipped::Taken {
+            self.taken.extend(batch);
+        }
+        self.desk.answered(shipped);
+        let ordered = self.desk.ordered.clone();
+        self.after(&ordered);
+    }
+
+    /// As [`Scene::give`] does behind an input.
+    fn after(&mut self, ordered: &[Effect]) {
+        for effect in ordered {
+            if let Effect::Spool { order, .. } = effect {
+                assert_eq!(self.order.replace(order.clone()), None, "two orders at once");
+            }
+            if let Effect::Collect { round, .. } = effect {
+                self.round = Some(*round);
+            }
+        }
+        let sent = self.desk.sent_lines();
+        if !sent.is_empty() {
+            assert_eq!(self.batch.replace(sent), None, "two batches at once");
+        }
+        assert_eq!(self.desk.logs().sent, self.taken.len() as u64);
+    }
+
+    fn pass(&mut self, count: u64) {
+        self.desk.now = self.desk.now.after(seconds(count));
+        self.give(Input::Ticked);
+    }
+
+    /// Everything goes well for a while.
+    fn recover(&mut self) {
+        for _ in 0..400 {
+            self.carry_out();
+            self.answer(Shipped::Taken);
+            self.bring(0);
+            if self.order.is_none() && self.batch.is_none() {
+                self.pass(10);
+            }
+        }
+    }
+
+    /// The process dies, and another one begins beside the same disk.
+    fn killed(self) -> Self {
+        Self::begun(self.disk)
+    }
+}
+
+fn messages(numbers: std::ops::Range<usize>) -> Vec<String> {
+    numbers.map(|number| format!("line {number}")).collect()
+}
+
+#[test]
+fn what_is_collected_goes_to_the_disk_first_and_its_source_goes_on_once_it_is_there() {
+    let mut scene = Scene::begun(VecDeque::new());
+    scene.bring(3);
+    assert_eq!(scene.desk.kept(), None, "nothing is durable yet");
+    assert_eq!(scene.desk.logs().held_records, 3);
+    scene.carry_out();
+    let kept = scene.desk.kept().expect("it is on the disk");
+    assert_eq!(kept.places["journald"], cursor("3"));
+    assert_eq!(scene.desk.logs().held_records, 3);
+    scene.pass(30);
+    assert!(matches!(scene.order, Some(SpoolOrder::Read { most: 4 })));
+    scene.carry_out();
+    scene.answer(Shipped::Taken);
+    assert!(matches!(scene.order, Some(SpoolOrder::Settle(_))));
+    scene.carry_out();
+    assert_eq!((scene.taken.clone(), scene.disk.len()), (messages(0..3), 0));
+    assert_eq!(scene.desk.logs().held_records, 0);
+}
+
+#[test]
+fn a_place_without_records_is_kept_at_once() {
+    let mut scene = Scene::begun(VecDeque::new());
+    scene.bring(0);
+    assert!(scene.desk.kept().is_some() && scene.order.is_none());
+}
+
+#[test]
+fn what_an_earlier_process_left_is_sent_first() {
+    let mut scene = Scene::begun(lines(0..6).into());
+    scene.next = 6;
+    scene.bring(2);
+    scene.recover();
+    assert_eq!(scene.taken, messages(0..8));
+}
+
+#[test]
+fn a_batch_that_is_not_taken_is_read_again_by_the_next_process() {
+    let mut scene = Scene::begun(lines(0..3).into());
+    scene.pass(30);
+    scene.carry_out();
+    assert_eq!(scene.batch, Some(messages(0..3)));
+    scene.answer(failed("away"));
+    let mut scene = scene.killed();
+    assert_eq!(scene.desk.logs().held_records, 3);
+    scene.recover();
+    assert_eq!(scene.taken, messages(0..3));
+}
+
+#[test]
+fn what_the_disk_refuses_is_held_in_memory_and_told_once() {
+    let mut scene = Scene::begun(VecDeque::new());
+    scene.bring(2);
+    scene.refuse();
+    assert_eq!(scene.desk.warnings().len(), 1);
+    assert!(scene.desk.warnings()[0].contains("the disk is full"));
+    scene.pass(10);
+    scene.bring(1);
+    scene.refuse();
+    assert_eq!(scene.desk.warnings().len(), 1);
+    scene.recover();
+    assert_eq!(scene.taken, messages(0..3));
+}
+
+#[test]
+fn without_a_disk_records_are_held_in_memory_alone() {
+    let mut scene = Scene::begun(VecDeque::new());
+    scene.tell(Spooled::Failed("no such folder".into()));
+    scene.bring(2);
+    assert!(scene.order.is_none());
+    scene.recover();
+    assert_eq!(scene.taken, messages(0..2));
+}
+
+#[test]
+fn records_that_were_spoilt_on_the_disk_are_accounted_for_and_stop_nothing() {
+    let mut scene = Scene::begun(lines(0..3).into());
+    scene.pass(30);
+    assert!(matches!(scene.order.take(), Some(SpoolOrder::Read { .. })));
+    let place = Some(Place { segment: 0, offset: 1 });
+    let records = Records::Lines(lines(0..2));
+    scene.tell(Spooled::Read { records, place, damaged: 77 });
+    assert!(scene.desk.warnings()[0].contains("77 bytes"));
+    scene.answer(Shipped::Taken);
+    assert!(matches!(scene.order.take(), Some(SpoolOrder::Settle(_))));
+    scene.disk.clear();
+    scene.tell(Spooled::Settled { waiting: 0 });
+    assert_eq!(scene.desk.dropped(Reason::Damaged), 1);
+    assert_eq!(scene.desk.logs().held_records, 0);
+}
+
+#[test]
+fn what_is_on_the_disk_at_a_stop_stays_there_and_is_not_dropped() {
+    let mut scene = Scene::begun(lines(0..3).into());
+    scene.pass(30);
+    scene.carry_out();
+    scene.answer(failed("away"));
+    scene.give(Input::Draining);
+    scene.give(Input::Closed);
+    let figures = scene.desk.logs();
+    assert_eq!((figures.held_records, scene.desk.dropped(Reason::Stopped)), (3, 0));
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Brought(usize),
+    CarriedOut,
+    Refused,
+    Answered(bool),
+    TooLarge,
+    Passed(u64),
+    Killed,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        4 => (0_usize..8).prop_map(Event::Brought),
+        6 => Just(Event::CarriedOut),
+        1 => Just(Event::Refused),
+        4 => any::<bool>().prop_map(Event::Answered),
+        1 => Just(Event::TooLarge),
+        4 => (1_u64..40).prop_map(Event::Passed),
+        1 => Just(Event::Killed),
+    ]
+}
+
+proptest! {
+    #![proptest_config(seeds_in("voice_spool"))]
+
+    /// At each step the figures add up (`Desk::figures`); in the end nothing is left on the disk, and what was sent came
+    /// in its order.
+    #[test]
+    fn every_record_on_the_disk_is_sent_or_accounted_for(
+        events in prop::collection::vec(event(), 0..60),
+    ) {
+        let mut scene = Scene::begun(VecDeque::new());
+        for event in events {
+            match event {
+                Event::Brought(count) => scene.bring(count),
+                Event::CarriedOut => scene.carry_out(),
+                Event::Refused => scene.refuse(),
+                Event::Answered(true) => scene.answer(Shipped::Taken),
+                Event::Answered(false) => scene.answer(failed("away")),
+                Event::TooLarge => scene.answer(Shipped::TooLarge("413".into())),
+                Event::Passed(count) => scene.pass(count),
+                Event::Killed => {
+                    let next = scene.next;
+                    scene = scene.killed();
+                    scene.next = next;
+                }
+            }
+            scene.desk.logs();
+        }
+        scene.recover();
+        let figures = scene.desk.logs();
+        prop_assert_eq!((figures.held_records, scene.disk.len()), (0, 0));
+        let dropped: u64 = figures.dropped.iter().map(|(_, count)| count).sum();
+        prop_assert_eq!(figures.collected, scene.taken.len() as u64 + dropped);
+    }
+}
