@@ -64,7 +64,6 @@ pub struct Events {
     asked: Option<Mono>,
     /// When the pull is due that the stream has brought.
     owed: Option<Mono>,
-    /// How many streams of this process were opened.
     opened: u64,
 }
 
