@@ -18,8 +18,9 @@ pub fn seal() -> io::Result<()> {
     rustix::process::setrlimit(Resource::Core, none)
 }
 
-/// What every connection of the three listeners takes, and room for the disk, the control plane and what is run.
-pub const FILES_MIN: u64 = 1024 + 64 + 64 + 128;
+/// What every connection of the three listeners takes, what is held of followed files, and room for the disk, the control
+/// plane and what is run.
+pub const FILES_MIN: u64 = 1024 + 64 + 64 + 64 + 128;
 
 /// Raises the limit of open files as far as the system lets this process; tells a limit that is still too low.
 ///
