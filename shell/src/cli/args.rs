@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 use crate::config::{LogFormat, LogLevel, duration};
@@ -32,6 +32,9 @@ const COMPLETIONS_EXAMPLES: &str = "Examples:
   meshward completions bash >/usr/share/bash-completion/completions/meshward
   meshward completions zsh >/usr/share/zsh/vendor-completions/_meshward";
 
+/// Under what the options of every command stand in its help.
+const GLOBAL: &str = "Global options";
+
 /// The Meshward node agent.
 #[derive(Debug, Parser)]
 #[command(name = "meshward", version, arg_required_else_help = true, after_help = EXAMPLES)]
@@ -46,19 +49,19 @@ pub(super) struct Arguments {
 #[derive(Args, Debug)]
 pub(super) struct Global {
     /// Configuration file [default: /etc/meshward/config.toml, which may be absent]
-    #[arg(long, short, global = true, value_name = "FILE")]
+    #[arg(long, short, global = true, help_heading = GLOBAL, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(super) config: Option<PathBuf>,
     /// Socket of the local API [default: local_api.socket_path]
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(super) socket: Option<PathBuf>,
     /// Form of what is printed
-    #[arg(long, short, global = true, value_enum, default_value_t = Output::Text)]
+    #[arg(long, short, global = true, help_heading = GLOBAL, value_enum, default_value_t = Output::Text)]
     pub(super) output: Output,
     /// Least grave log line that is written
-    #[arg(long, global = true, value_enum, value_name = "LEVEL")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_enum, value_name = "LEVEL")]
     pub(super) log_level: Option<LogLevel>,
     /// Form of the log on standard error
-    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_enum, value_name = "FORMAT")]
     pub(super) log_format: Option<LogFormat>,
 }
 
@@ -77,7 +80,7 @@ pub(super) enum Command {
     /// Tell whether the agent is ready, and if not, why
     Status {
         /// Wait this long for it to become ready, such as 30s
-        #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+        #[arg(long, value_name = "DURATION", value_parser = duration::parse, value_hint = ValueHint::Other)]
         wait: Option<Duration>,
     },
     /// Read the state that the control plane gave this node
@@ -147,13 +150,13 @@ pub(super) enum StatePart {
     /// All metadata, or one value
     Metadata {
         /// Any text
-        #[arg(value_parser = key)]
+        #[arg(value_parser = key, value_hint = ValueHint::Other)]
         key: Option<String>,
     },
     /// All data entries, or one
     Data {
         /// Any text
-        #[arg(value_parser = key)]
+        #[arg(value_parser = key, value_hint = ValueHint::Other)]
         key: Option<String>,
     },
 }
@@ -165,7 +168,7 @@ pub(super) enum ReportPart {
     /// Print the payload of one
     Get {
         /// A letter of a-z, then up to 127 of a-z, 0-9, ".", "_" and "-"
-        #[arg(value_parser = key)]
+        #[arg(value_parser = key, value_hint = ValueHint::Other)]
         key: String,
     },
     /// Write one, which is sent on to the control plane
@@ -173,7 +176,7 @@ pub(super) enum ReportPart {
     /// Delete one, here and at the control plane
     Delete {
         /// A letter of a-z, then up to 127 of a-z, 0-9, ".", "_" and "-"
-        #[arg(value_parser = key)]
+        #[arg(value_parser = key, value_hint = ValueHint::Other)]
         key: String,
     },
 }
@@ -181,19 +184,19 @@ pub(super) enum ReportPart {
 #[derive(Args, Debug)]
 pub(super) struct PutReport {
     /// A letter of a-z, then up to 127 of a-z, 0-9, ".", "_" and "-"
-    #[arg(value_parser = key)]
+    #[arg(value_parser = key, value_hint = ValueHint::Other)]
     pub(super) key: String,
     /// Media type of the payload
-    #[arg(long, value_name = "TYPE", default_value = "application/json")]
+    #[arg(long, value_name = "TYPE", default_value = "application/json", value_hint = ValueHint::Other)]
     pub(super) content_type: String,
     /// Payload, as JSON [default: standard input]
-    #[arg(long, value_name = "JSON", conflicts_with = "file")]
+    #[arg(long, value_name = "JSON", conflicts_with = "file", value_hint = ValueHint::Other)]
     pub(super) payload: Option<String>,
     /// File of the payload, as JSON; - is standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(super) file: Option<PathBuf>,
     /// Write only over this version; 0 only where there is none
-    #[arg(long, value_name = "VERSION", allow_negative_numbers = true, value_parser = whole::<i64>)]
+    #[arg(long, value_name = "VERSION", allow_negative_numbers = true, value_parser = whole::<i64>, value_hint = ValueHint::Other)]
     pub(super) if_match: Option<i64>,
 }
 
@@ -204,10 +207,10 @@ pub(super) enum SecretPart {
     /// Print the value of one, and nothing else
     Get {
         /// A letter of a-z, then up to 62 of a-z, 0-9, "_" and "-"
-        #[arg(value_parser = key)]
+        #[arg(value_parser = key, value_hint = ValueHint::Other)]
         key: String,
         /// Version of the value [default: the current one]
-        #[arg(long, value_parser = whole::<u64>)]
+        #[arg(long, value_parser = whole::<u64>, value_hint = ValueHint::Other)]
         version: Option<u64>,
     },
 }
@@ -231,10 +234,10 @@ pub(super) enum ActionsPart {
 #[derive(Args, Debug)]
 pub(super) struct RunAction {
     /// Name as `actions list` tells it
-    #[arg(value_parser = name)]
+    #[arg(value_parser = name, value_hint = ValueHint::Other)]
     pub(super) name: String,
     /// Parameter of the action; any number of them
-    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair, value_hint = ValueHint::Other)]
     pub(super) parameters: Vec<(String, String)>,
 }
 

@@ -118,6 +118,9 @@ impl Lost {
         let found = |text: String| Failed::new(Code::Failed, text);
         let none = |text: String| Failed::new(Code::Unreachable, text);
         match self {
+            Self::Absent(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                none(format!("the socket {place} cannot be opened by this user: {error}; {RIGHTS}"))
+            }
             Self::Absent(error) => {
                 none(format!("no agent on the socket {place}: {error}; {}", mend(socket, &error)))
             }
@@ -146,15 +149,15 @@ impl Lost {
     }
 }
 
+/// What helps a user to whom the socket is closed, behind which an agent may run or not.
+const RIGHTS: &str = "join the group meshward, or ask as the user of the agent; whether one runs there is not known";
+
 /// What helps against a busy agent.
 const LATER: &str = "try again later, or look at its log";
 
 fn mend(socket: &Path, error: &io::Error) -> &'static str {
     let found = fs::metadata(socket).map(|found| found.file_type());
     match found {
-        _ if error.kind() == io::ErrorKind::PermissionDenied => {
-            "join the group meshward, or ask as the user of the agent"
-        }
         // The only fault that a path has by itself.
         _ if error.kind() == io::ErrorKind::InvalidInput => {
             "the path is too long for a socket, which takes 107 bytes: name a shorter one, such as that of a link to \

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use meshward_core::{legible, wire::local::Status};
+use meshward_core::{legible, wire::local::{Queues, Status}};
 
 use super::{
     Code, Outcome,
@@ -91,5 +91,9 @@ fn text(status: &Status) -> String {
         "violations:     {} to deliver, {} dropped",
         status.queues.violations_waiting, status.queues.violations_dropped
     );
+    let Queues { metrics, logs, audit, .. } = status.queues;
+    for (name, waiting) in [("metrics", metrics), ("logs", logs), ("audit", audit)] {
+        let _ = writeln!(out, "{:<15} {waiting} to deliver", format!("{name}:"));
+    }
     out
 }

@@ -219,6 +219,6 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line
     Json,
-    /// Lines with the priority prefix that journald reads
+    /// Entries in journald's own protocol; where it does not listen, lines with the priority prefix that it reads
     Journald,
 }
