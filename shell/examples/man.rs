@@ -13,7 +13,10 @@ const FILES: [(&str, &str); 6] = [
     ("/etc/meshward/hooks/", "the hooks, which are root's alone to change"),
     ("/var/lib/meshward/", "the data directory with the identity, mode 0700"),
     ("/run/meshward/api.sock", "the socket of the local API"),
-    ("/usr/share/doc/meshward/", "operating.md, which tells all, and an example of a configuration"),
+    (
+        "/usr/share/doc/meshward/",
+        "operating.md, which tells all, and an example of a configuration",
+    ),
 ];
 
 const ENVIRONMENT: [(&str, &str); 4] = [

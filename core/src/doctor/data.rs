@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, vec, vec::Vec};
 
-use super::Finding;
+use super::{ASK, Finding};
 
 const DATA: &str = "data directory";
 const ROOM: &str = "room";
@@ -43,18 +43,38 @@ pub struct Folder {
     pub ours: u32,
     pub mode: u32,
     pub writable: bool,
-    /// Free for this user, in bytes.
-    pub free: u64,
-    /// The process that holds its lock.
-    pub holder: Option<u32>,
+    /// Free for this user, in bytes; absent where the disk does not tell.
+    pub free: Option<u64>,
+    pub holder: Holder,
+}
+
+/// Who holds the lock of the data directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// The agent that runs.
+    Process(u32),
+    Nobody,
+    /// This user cannot see it.
+    Hidden,
 }
 
 impl DataDir {
     /// The agent that uses it.
-    pub const fn holder(&self) -> Option<u32> {
+    pub const fn holder(&self) -> Holder {
         match self {
             Self::There(folder) => folder.holder,
-            Self::Absent { .. } | Self::NoFolder { .. } | Self::Closed { .. } => None,
+            Self::Absent { .. } | Self::NoFolder { .. } => Holder::Nobody,
+            Self::Closed { .. } => Holder::Hidden,
+        }
+    }
+
+    /// Whether somebody asks who is not the user of the agent, as far as can be told.
+    pub const fn is_foreign(&self) -> bool {
+        match self {
+            Self::Absent { creatable, .. } => !*creatable,
+            Self::NoFolder { .. } => false,
+            Self::Closed { .. } => true,
+            Self::There(folder) => folder.owner != folder.ours,
         }
     }
 
@@ -73,11 +93,9 @@ impl DataDir {
                 format!("{path} is no folder"),
                 "name a folder in node.data_dir; a link is not followed",
             )],
-            Self::Closed { path, cause } => vec![Finding::bad(
-                DATA,
-                format!("{path} cannot be looked at: {cause}"),
-                "ask as the user of the agent, such as with sudo",
-            )],
+            Self::Closed { path, cause } => {
+                vec![Finding::bad(DATA, format!("{path} cannot be looked at: {cause}"), ASK)]
+            }
             Self::There(folder) => folder.findings(),
         }
     }
@@ -86,10 +104,13 @@ impl DataDir {
 impl Folder {
     fn findings(&self) -> Vec<Finding> {
         let used = match self.holder {
-            Some(process) => format!("process {process} runs on this data directory"),
-            None => "none runs on this data directory".into(),
+            Holder::Process(process) => {
+                Finding::good(AGENT, format!("process {process} runs on this data directory"))
+            }
+            Holder::Nobody => Finding::good(AGENT, "none runs on this data directory"),
+            Holder::Hidden => Finding::untold(AGENT, "whether one runs on this data directory"),
         };
-        vec![self.rights(), self.room(), Finding::good(AGENT, used)]
+        vec![self.rights(), self.room(), used]
     }
 
     fn rights(&self) -> Finding {
@@ -119,9 +140,12 @@ impl Folder {
     }
 
     fn room(&self) -> Finding {
-        let words = format!("{} MiB are free", self.free >> 20);
+        let Some(free) = self.free else {
+            return Finding::untold(ROOM, "how much is free");
+        };
+        let words = format!("{} MiB are free", free >> 20);
         let mend = "make room on the disk of the data directory";
-        match self.free {
+        match free {
             free if free < ROOM_MIN => Finding::bad(ROOM, words, mend),
             free if free < ROOM_WARN => Finding::warn(ROOM, words, mend),
             _ => Finding::good(ROOM, words),

@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::Finding;
+use super::{ASK, Finding};
 use crate::wire::identity::{Files, Identity};
 
 const IDENTITY: &str = "identity";
@@ -24,6 +24,8 @@ pub struct Identities {
     /// Those that are there.
     pub kept: Vec<KeptFile>,
     pub tokens: Tokens,
+    /// Another user than the agent's asks.
+    pub foreign: bool,
 }
 
 /// Where a bootstrap token is to be found; the token itself is not told.
@@ -46,8 +48,7 @@ impl Identities {
         let files = match &self.files {
             Ok(files) => files,
             Err(cause) => {
-                let mend = "ask as the user of the agent, such as with sudo";
-                return [Finding::bad(IDENTITY, cause, mend)].into();
+                return [Finding::bad(IDENTITY, cause, ASK)].into();
             }
         };
         let mut findings: Vec<_> =
@@ -59,7 +60,7 @@ impl Identities {
             }
             Ok(None) => {
                 findings.push(Finding::good(IDENTITY, "this node is not registered yet"));
-                findings.push(self.tokens.finding());
+                findings.push(self.tokens.finding(self.foreign));
             }
             Err(corrupt) => findings.push(Finding::bad(
                 IDENTITY,
@@ -72,8 +73,12 @@ impl Identities {
 }
 
 impl Tokens {
-    fn finding(&self) -> Finding {
+    fn finding(&self, foreign: bool) -> Finding {
         if let Some(cause) = &self.unreadable {
+            if foreign {
+                let what = format!("{cause}; whether the agent can read it");
+                return Finding::untold(TOKEN, what);
+            }
             return Finding::bad(TOKEN, cause, "let the agent read it (chown, chmod 0600)");
         }
         if let Some(file) = &self.file {

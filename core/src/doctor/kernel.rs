@@ -75,6 +75,20 @@ impl Ability {
         }
     }
 
+    /// Whether anything of this version uses it.
+    const fn is_used(self) -> bool {
+        match self {
+            Self::Tun | Self::NetAdmin => false,
+            Self::Pidfd
+            | Self::Memfd
+            | Self::ControlGroups
+            | Self::AuditRead
+            | Self::Journalctl
+            | Self::Ping
+            | Self::Traceroute => true,
+        }
+    }
+
     /// Whether actions need it at all.
     const fn is_vital(self) -> bool {
         match self {
@@ -96,21 +110,35 @@ pub struct Seen {
     pub ability: Ability,
     /// What would use it is configured.
     pub wanted: bool,
-    /// Why it is not there.
-    pub there: Result<(), String>,
+    pub there: There,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum There {
+    Yes,
+    /// It tells why.
+    No(String),
+    /// This user cannot see whether the agent has it.
+    Hidden,
 }
 
 impl Seen {
     pub fn finding(&self) -> Finding {
         let name = self.ability.name();
         let (lack, mend) = self.ability.lack();
+        if !self.ability.is_used() {
+            return Finding::good(name, "not looked at, as this version has no tunnel");
+        }
         match (&self.there, self.wanted) {
-            (Ok(()), _) => Finding::good(name, "there"),
-            (Err(_), false) => Finding::good(name, "not there, and not needed as configured"),
-            (Err(cause), true) if self.ability.is_vital() => {
+            (There::Yes, _) => Finding::good(name, "there"),
+            (There::No(_) | There::Hidden, false) => {
+                Finding::good(name, "not needed as configured")
+            }
+            (There::Hidden, true) => Finding::untold(name, "whether the agent has it"),
+            (There::No(cause), true) if self.ability.is_vital() => {
                 Finding::bad(name, format!("{cause}: {lack}"), mend)
             }
-            (Err(cause), true) => Finding::warn(name, format!("{cause}: {lack}"), mend),
+            (There::No(cause), true) => Finding::warn(name, format!("{cause}: {lack}"), mend),
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use alloc::{format, string::String, vec, vec::Vec};
 
-use super::Finding;
+use super::{Finding, Holder};
 use crate::{
     agent::{
-        Scan, Sight,
+        FoundHook, FoundProgram, Scan, Sight,
         hooks::{self, Hooks},
         notice::Level,
     },
@@ -19,8 +19,8 @@ const HOOKS: &str = "hooks";
 /// What was found of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {
-    /// Whether an agent runs on the data directory.
-    pub running: bool,
+    /// The agent that runs on the data directory.
+    pub agent: Holder,
     pub socket_path: String,
     /// Absent where it did not end in time.
     pub socket: Option<Socket>,
@@ -34,7 +34,11 @@ pub enum Socket {
     Absent,
     /// There is something else.
     NoSocket,
-    /// It is there and cannot be asked; the text tells why.
+    /// This user may not ask it, or may not even look; the text tells why.
+    Closed(String),
+    /// Nobody listens at it.
+    Left,
+    /// It does not answer as an agent does; the text tells why.
     Silent(String),
     Answers {
         /// Whether its group may ask.
@@ -66,11 +70,14 @@ impl Local {
 
     fn socket(&self, seen: &Socket) -> Finding {
         let path = &self.socket_path;
-        match (seen, self.running) {
-            (Socket::Absent, false) => {
+        match (seen, self.agent) {
+            (Socket::Absent, Holder::Nobody) => {
                 Finding::good(SOCKET, format!("{path} is made by the agent, which does not run"))
             }
-            (Socket::Absent, true) => Finding::bad(
+            (Socket::Absent, Holder::Hidden) => {
+                Finding::untold(SOCKET, format!("{path} is not there, and whether an agent runs"))
+            }
+            (Socket::Absent, Holder::Process(_)) => Finding::bad(
                 SOCKET,
                 format!("{path} is not there although the agent runs"),
                 "somebody has removed it, or the agent was started with another path: start it again",
@@ -80,45 +87,47 @@ impl Local {
                 format!("{path} is no socket, so that the agent does not start"),
                 "move it away, or set local_api.socket_path",
             ),
-            (Socket::Silent(_), false) => Finding::good(
+            (Socket::Closed(cause), _) => {
+                Finding::untold(SOCKET, format!("{path} ({cause}): whether it answers"))
+            }
+            (Socket::Left, Holder::Nobody | Holder::Hidden) => Finding::good(
                 SOCKET,
                 format!("{path} is left from an agent that has gone, and the next replaces it"),
             ),
-            (Socket::Silent(cause), true) => Finding::bad(
+            (Socket::Left, Holder::Process(_)) => Finding::bad(
                 SOCKET,
-                format!("{path} does not answer: {cause}"),
-                "ask as the user of the agent or as a member of the group meshward; look at its log",
+                format!("nobody listens at {path} although the agent runs"),
+                "somebody has put it there, or the agent was started with another path: start it again",
             ),
-            (Socket::Answers { group: true, .. }, _) => {
-                Finding::good(SOCKET, format!("{path} answers, and the group meshward may ask"))
-            }
-            (Socket::Answers { has_group: true, .. }, _) => Finding::warn(
+            (Socket::Silent(cause), _) => Finding::bad(
                 SOCKET,
-                format!("{path} answers its user alone, although there is a group meshward"),
-                "let the agent give it away (CAP_CHOWN), and start it again",
+                format!("{path} does not answer as an agent does: {cause}"),
+                "look at the log of the agent, or at who listens there, and ask again",
             ),
-            (Socket::Answers { .. }, _) => Finding::warn(
-                SOCKET,
-                format!("{path} answers its user alone"),
-                "make the group (groupadd --system meshward) and start the agent again",
-            ),
+            (Socket::Answers { group, has_group }, _) => answers(path, *group, *has_group),
         }
     }
 
     fn health(&self, at: &str, port: Port) -> Finding {
-        match (port, self.running) {
-            (Port::Agent, true) => Finding::good(HEALTH, format!("{at} answers")),
-            (Port::Free, false) => Finding::good(HEALTH, format!("{at} is free")),
-            (Port::Free, true) => Finding::bad(
+        match (port, self.agent) {
+            (Port::Agent, Holder::Process(_)) => Finding::good(HEALTH, format!("{at} answers")),
+            (Port::Free, Holder::Nobody) => Finding::good(HEALTH, format!("{at} is free")),
+            (Port::Free, Holder::Process(_)) => Finding::bad(
                 HEALTH,
                 format!("nobody listens at {at} although the agent runs"),
                 "start the agent again, which may have been started with another address",
             ),
-            (Port::Agent, false) => Finding::bad(
+            (Port::Free, Holder::Hidden) => {
+                Finding::untold(HEALTH, format!("{at} is free, and whether an agent runs"))
+            }
+            (Port::Agent, Holder::Nobody) => Finding::bad(
                 HEALTH,
                 format!("another agent listens at {at}"),
                 "stop it, or set health.listen",
             ),
+            (Port::Agent, Holder::Hidden) => {
+                Finding::untold(HEALTH, format!("an agent listens at {at}; whether it is this one"))
+            }
             (Port::Other, _) => Finding::bad(
                 HEALTH,
                 format!("another program listens at {at}, so that the agent does not start"),
@@ -128,9 +137,28 @@ impl Local {
     }
 }
 
+fn answers(path: &str, group: bool, has_group: bool) -> Finding {
+    match (group, has_group) {
+        (true, _) => {
+            Finding::good(SOCKET, format!("{path} answers, and the group meshward may ask"))
+        }
+        (false, true) => Finding::warn(
+            SOCKET,
+            format!("{path} answers its user alone, although there is a group meshward"),
+            "let the agent give it away (CAP_CHOWN), and start it again",
+        ),
+        (false, false) => Finding::warn(
+            SOCKET,
+            format!("{path} answers its user alone"),
+            "make the group (groupadd --system meshward) and start the agent again",
+        ),
+    }
+}
+
 /// What a look at the hooks directory means, by the rules that hooks are held to; `None` where it did not end in time.
-pub fn hooks(now: Now, sight: Option<Sight>) -> Vec<Finding> {
-    let sight = match sight {
+/// What another user than the agent's cannot read, the agent perhaps can.
+pub fn hooks(now: Now, sight: Option<Sight>, foreign: bool) -> Vec<Finding> {
+    let (mut wrong, sight) = match sight {
         None => return vec![Finding::unseen(HOOKS)],
         Some(Sight::Absent) => {
             return vec![Finding::good(
@@ -138,7 +166,12 @@ pub fn hooks(now: Now, sight: Option<Sight>) -> Vec<Finding> {
                 "there is no hooks directory, and so there are none",
             )];
         }
-        Some(sight @ (Sight::Distrusted { .. } | Sight::Failed(_) | Sight::Found { .. })) => sight,
+        Some(Sight::Failed(cause)) => return vec![unread(&cause, foreign)],
+        Some(Sight::Found { files, crowded }) => {
+            let (wrong, files) = apart(files, foreign);
+            (wrong, Sight::Found { files, crowded })
+        }
+        Some(sight @ Sight::Distrusted { .. }) => (Vec::new(), sight),
     };
     let looking = Hooks::default().step(now, hooks::Input::Started).state;
     let step = looking.step(now, hooks::Input::Scanned(Scan { sight, watched: Ok(()) }));
@@ -149,10 +182,39 @@ pub fn hooks(now: Now, sight: Option<Sight>) -> Vec<Finding> {
         | hooks::Effect::Answer { .. }
         | hooks::Effect::Refuse { .. } => None,
     });
-    let wrong: Vec<_> = told.map(|words| Finding::bad(HOOKS, words, MEND)).collect();
+    wrong.extend(told.map(|words| Finding::bad(HOOKS, words, MEND)));
     match wrong.is_empty() {
         true => vec![Finding::good(HOOKS, format!("{} can run", step.state.observed().count()))],
         false => wrong,
+    }
+}
+
+/// What is said of the files that cannot be read, and the others.
+fn apart(files: Vec<FoundHook>, foreign: bool) -> (Vec<Finding>, Vec<FoundHook>) {
+    let (mut wrong, mut others) = (Vec::new(), Vec::new());
+    for file in files {
+        match &file.found {
+            FoundProgram::Unreadable(cause) => {
+                wrong.push(unread(&format!("{}: {cause}", file.name), foreign));
+            }
+            FoundProgram::Whole { .. }
+            | FoundProgram::Unsettled
+            | FoundProgram::Misnamed
+            | FoundProgram::Distrusted(_)
+            | FoundProgram::TooLarge => others.push(file),
+        }
+    }
+    (wrong, others)
+}
+
+fn unread(cause: &str, foreign: bool) -> Finding {
+    match foreign {
+        true => Finding::untold(HOOKS, format!("{cause}; what of it the agent runs")),
+        false => Finding::bad(
+            HOOKS,
+            format!("it cannot be read: {cause}"),
+            "let the user of the agent read it; until then it does not run",
+        ),
     }
 }
 

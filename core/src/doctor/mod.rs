@@ -5,7 +5,9 @@
 //! Specification: `decisions.md` section 3 (`doctor`).
 
 mod data;
+mod endpoint;
 mod identity;
+mod journal;
 mod kernel;
 mod local;
 mod plane;
@@ -13,9 +15,11 @@ pub mod proc;
 
 use alloc::{format, string::String};
 
-pub use data::{DataDir, Folder, ROOM_MIN, ROOM_WARN};
+pub use data::{DataDir, Folder, Holder, ROOM_MIN, ROOM_WARN};
+pub use endpoint::{Endpoint, Secret};
 pub use identity::{Identities, KeptFile, Tokens};
-pub use kernel::{Ability, Seen};
+pub use journal::journal;
+pub use kernel::{Ability, Seen, There};
 pub use local::{Local, Port, Socket, hooks};
 pub use plane::{Health, Plane, Shake, TlsFault, Way};
 
@@ -73,6 +77,11 @@ impl Finding {
         )
     }
 
+    /// What another user than the agent's cannot see, so that nothing is said of it but that.
+    pub fn untold(name: &'static str, what: impl AsRef<str>) -> Self {
+        Self::bad(name, format!("{} cannot be told as this user", what.as_ref()), ASK)
+    }
+
     /// On one line, since words of others may stand in it.
     fn of(name: &'static str, state: State, words: impl AsRef<str>, mend: impl AsRef<str>) -> Self {
         let line = |text: &str| legible::line(text).into_owned();
@@ -89,6 +98,9 @@ impl Finding {
         }
     }
 }
+
+/// The mend of what this user cannot see.
+const ASK: &str = "ask as the user of the agent, such as with sudo";
 
 /// Whether there is nothing to mend.
 pub fn is_all_good(findings: &[Finding]) -> bool {

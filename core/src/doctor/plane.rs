@@ -31,9 +31,22 @@ pub struct Plane {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
-    Unresolved { host: String, cause: String },
-    Unconnected { tried: String, cause: String },
-    Connected { address: String, shake: Shake },
+    Unresolved {
+        host: String,
+        cause: String,
+    },
+    Unconnected {
+        tried: String,
+        cause: String,
+    },
+    /// What it is gone with cannot be had, as a CA file that cannot be read.
+    Unprepared {
+        cause: String,
+    },
+    Connected {
+        address: String,
+        shake: Shake,
+    },
 }
 
 /// What becomes of TLS on an open connection.
@@ -84,6 +97,11 @@ impl Plane {
                 format!("nobody answers at {tried}: {cause}"),
                 "start the control plane there, correct control_plane.url, or open the firewall on the way",
             )],
+            Way::Unprepared { cause } => vec![Finding::bad(
+                TLS,
+                cause,
+                "correct control_plane.ca_file, and let the user of the agent read it; ask as that user",
+            )],
             Way::Connected { address, shake } => {
                 let open = Finding::good(CONNECT, format!("{address} answers"));
                 self.behind(vec![open, shake.finding()], shake)
@@ -128,7 +146,13 @@ impl Shake {
 
 impl TlsFault {
     fn finding(&self) -> Finding {
-        let (words, mend) = match self {
+        let (words, mend) = self.told();
+        Finding::bad(TLS, words, mend)
+    }
+
+    /// What is wrong, and how it is mended where `control_plane.url` leads.
+    pub(super) fn told(&self) -> (&str, &'static str) {
+        match self {
             Self::Expired => (
                 "the certificate has expired",
                 "renew it at the control plane, or set right the clock of this node",
@@ -148,8 +172,7 @@ impl TlsFault {
             Self::Other(cause) => {
                 (cause.as_str(), "see whether the port of control_plane.url speaks TLS")
             }
-        };
-        Finding::bad(TLS, words, mend)
+        }
     }
 }
 

@@ -150,7 +150,8 @@ impl Lost {
 }
 
 /// What helps a user to whom the socket is closed, behind which an agent may run or not.
-const RIGHTS: &str = "join the group meshward, or ask as the user of the agent; whether one runs there is not known";
+const RIGHTS: &str =
+    "join the group meshward, or ask as the user of the agent; whether one runs there is not known";
 
 /// What helps against a busy agent.
 const LATER: &str = "try again later, or look at its log";

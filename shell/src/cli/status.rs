@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use meshward_core::{legible, wire::local::{Queues, Status}};
+use meshward_core::{
+    legible,
+    wire::local::{Queues, Status},
+};
 
 use super::{
     Code, Outcome,
