@@ -9,9 +9,9 @@ use meshward_core::{
         hooks::trust::{self, Distrust},
     },
     doctor::{
-        Ability, DataDir, Finding, Folder, Health, Identities, KeptFile, Local, Plane, Port,
-        ROOM_MIN, ROOM_WARN, Seen, Shake, Socket, State, TlsFault, Tokens, Way, hooks, is_all_good,
-        proc,
+        Ability, DataDir, Endpoint, Finding, Folder, Health, Holder, Identities, KeptFile, Local,
+        Plane, Port, ROOM_MIN, ROOM_WARN, Secret, Seen, Shake, Socket, State, There, TlsFault,
+        Tokens, Way, hooks, is_all_good, journal, proc,
     },
     time::Wall,
     wire::{
@@ -58,18 +58,24 @@ fn whatever_is_not_good_says_how_to_mend_it_and_what_is_good_does_not() {
     let mut findings: Vec<_> = shakes.flat_map(|shake| plane(shake).findings()).collect();
     for ability in Ability::ALL {
         for wanted in [false, true] {
-            let there = Err("gone".to_owned());
-            findings.push(Seen { ability, wanted, there }.finding());
-            findings.push(Seen { ability, wanted, there: Ok(()) }.finding());
-        }
-    }
-    for port in [Port::Free, Port::Agent, Port::Other] {
-        for socket in [Socket::Absent, Socket::NoSocket, Socket::Silent("refused".into())] {
-            for running in [false, true] {
-                findings.extend(local(running, socket.clone(), port).findings());
+            for there in [There::Yes, There::No("gone".to_owned()), There::Hidden] {
+                findings.push(Seen { ability, wanted, there }.finding());
             }
         }
     }
+    for port in [Port::Free, Port::Agent, Port::Other] {
+        for socket in sockets() {
+            for agent in [Holder::Nobody, Holder::Process(7), Holder::Hidden] {
+                findings.extend(local(agent, socket.clone(), port).findings());
+            }
+        }
+    }
+    for words in ["", "No journal files were found.", "Hint: others"] {
+        for foreign in [false, true] {
+            findings.extend([true, false].map(|good| journal((good, words), foreign)));
+        }
+    }
+    findings.extend(ways().into_iter().map(|way| endpoint(way, Secret::Unlisted).finding()));
     for finding in findings {
         assert_eq!(finding.state == State::Good, finding.mend.is_empty(), "{finding:?}");
         assert!(!finding.words.is_empty());
@@ -81,7 +87,8 @@ fn behind_the_first_step_that_fails_nothing_is_told_of_the_way() {
     let cause = || "no".to_owned();
     let unresolved = Way::Unresolved { host: "plane.example".into(), cause: cause() };
     let unconnected = Way::Unconnected { tried: "192.0.2.1:443".into(), cause: cause() };
-    for way in [None, Some(unresolved), Some(unconnected)] {
+    let unprepared = Way::Unprepared { cause: cause() };
+    for way in [None, Some(unresolved), Some(unconnected), Some(unprepared)] {
         let findings = Plane { way, ..plane(Shake::Sound) }.findings();
         assert_eq!((findings.len(), worst(&findings)), (1, State::Bad), "{findings:?}");
     }
@@ -125,7 +132,8 @@ fn a_clock_is_bad_from_the_second_on_that_the_control_plane_refuses() {
 
 fn folder() -> Folder {
     let path = "/var/lib/meshward".into();
-    Folder { path, owner: 0, ours: 0, mode: 0o700, writable: true, free: 1 << 30, holder: Some(7) }
+    let holder = Holder::Process(7);
+    Folder { path, owner: 0, ours: 0, mode: 0o700, writable: true, free: Some(1 << 30), holder }
 }
 
 #[test]
@@ -135,18 +143,18 @@ fn a_data_directory_is_good_where_it_is_the_agents_alone() {
     assert_eq!(state(Folder { owner: 1, ..folder() }), State::Bad);
     assert_eq!(state(Folder { mode: 0o750, ..folder() }), State::Bad);
     assert_eq!(state(Folder { writable: false, ..folder() }), State::Bad);
-    assert_eq!(state(Folder { free: ROOM_WARN - 1, ..folder() }), State::Warn);
-    assert_eq!(state(Folder { free: ROOM_MIN - 1, ..folder() }), State::Bad);
+    assert_eq!(state(Folder { free: Some(ROOM_WARN - 1), ..folder() }), State::Warn);
+    assert_eq!(state(Folder { free: Some(ROOM_MIN - 1), ..folder() }), State::Bad);
     let path = || "/d".to_owned();
     let absent = |creatable| worst(&DataDir::Absent { path: path(), creatable }.findings());
     assert_eq!((absent(true), absent(false)), (State::Good, State::Bad));
     assert_eq!(worst(&DataDir::NoFolder { path: path() }.findings()), State::Bad);
     assert_eq!(worst(&DataDir::Closed { path: path(), cause: "no".into() }.findings()), State::Bad);
-    assert_eq!(DataDir::There(folder()).holder(), Some(7));
+    assert_eq!(DataDir::There(folder()).holder(), Holder::Process(7));
 }
 
 fn identities(files: Files, tokens: Tokens) -> Identities {
-    Identities { files: Ok(files), kept: Vec::new(), tokens }
+    Identities { files: Ok(files), kept: Vec::new(), tokens, foreign: false }
 }
 
 fn kept(mode: u32) -> KeptFile {
@@ -183,9 +191,20 @@ fn a_node_without_an_identity_needs_a_token_and_one_with_it_does_not() {
     assert_eq!(worst(&closed.findings()), State::Bad);
 }
 
-fn local(running: bool, socket: Socket, port: Port) -> Local {
+fn sockets() -> [Socket; 6] {
+    [
+        Socket::Absent,
+        Socket::NoSocket,
+        Socket::Closed("denied".into()),
+        Socket::Left,
+        Socket::Silent("late".into()),
+        Socket::Answers { group: true, has_group: true },
+    ]
+}
+
+fn local(agent: Holder, socket: Socket, port: Port) -> Local {
     Local {
-        running,
+        agent,
         socket_path: "/run/meshward/api.sock".into(),
         socket: Some(socket),
         health: Some(":9101".into()),
@@ -202,13 +221,109 @@ fn what_the_agent_offers_is_held_against_whether_it_runs() {
         (true, answers(false, false), Port::Other, State::Warn, State::Bad),
         (true, Socket::Absent, Port::Agent, State::Bad, State::Good),
         (false, Socket::Absent, Port::Free, State::Good, State::Good),
-        (false, Socket::Silent("refused".into()), Port::Agent, State::Good, State::Bad),
+        (false, Socket::Left, Port::Agent, State::Good, State::Bad),
+        (true, Socket::Left, Port::Agent, State::Bad, State::Good),
+        (false, Socket::Silent("late".into()), Port::Free, State::Bad, State::Good),
         (false, Socket::NoSocket, Port::Other, State::Bad, State::Bad),
     ];
     for (running, socket, port, at_socket, at_port) in rows {
-        let findings = local(running, socket.clone(), port).findings();
+        let agent = if running { Holder::Process(7) } else { Holder::Nobody };
+        let findings = local(agent, socket.clone(), port).findings();
         let states: Vec<_> = findings.iter().map(|finding| finding.state).collect();
         assert_eq!(states, [at_socket, at_port], "{running} {socket:?} {port:?}");
+    }
+}
+
+/// The words that every check has which this user cannot make.
+fn is_untold(finding: &Finding) -> bool {
+    finding.state == State::Bad
+        && finding.words.contains("cannot be told as this user")
+        && finding.mend.contains("ask as the user of the agent")
+}
+
+#[test]
+fn what_another_user_cannot_see_is_neither_good_nor_laid_to_another_cause() {
+    for port in [Port::Free, Port::Agent] {
+        let closed = Socket::Closed("denied".into());
+        let findings = local(Holder::Hidden, closed, port).findings();
+        assert!(findings.iter().all(is_untold), "{findings:?}");
+        let findings = local(Holder::Hidden, Socket::Absent, port).findings();
+        assert!(findings.iter().all(is_untold), "{findings:?}");
+    }
+    let hidden = Folder { owner: 1, holder: Holder::Hidden, free: None, ..folder() };
+    let findings = DataDir::There(hidden).findings();
+    assert!(findings.iter().skip(1).all(is_untold), "{findings:?}");
+    let failed = Sight::Failed("/h: denied".into());
+    let unreadable = hook(FoundProgram::Unreadable("denied".into()));
+    for sight in [failed, unreadable] {
+        let findings = hooks(start(), Some(sight.clone()), true);
+        assert!(!findings.is_empty() && findings.iter().all(is_untold), "{findings:?}");
+        let findings = hooks(start(), Some(sight), false);
+        assert!(findings[0].mend.starts_with("let the user of the agent read it"), "{findings:?}");
+    }
+    let tokens = Tokens { unreadable: Some("/t: denied".into()), ..Tokens::default() };
+    let foreign = Identities { foreign: true, ..identities(Files::default(), tokens) };
+    assert!(foreign.findings().iter().any(is_untold));
+    let seen = Seen { ability: Ability::AuditRead, wanted: true, there: There::Hidden };
+    assert!(is_untold(&seen.finding()));
+    assert!(is_untold(&journal((true, ""), true)) && is_untold(&journal((false, "denied"), true)));
+}
+
+#[test]
+fn another_user_is_who_does_not_own_the_data_directory_or_cannot_come_near_it() {
+    let path = || "/d".to_owned();
+    assert!(DataDir::Closed { path: path(), cause: "no".into() }.is_foreign());
+    assert!(DataDir::Absent { path: path(), creatable: false }.is_foreign());
+    assert!(!DataDir::Absent { path: path(), creatable: true }.is_foreign());
+    assert!(DataDir::There(Folder { owner: 1, ..folder() }).is_foreign());
+    assert!(!DataDir::There(folder()).is_foreign());
+    assert_eq!(DataDir::Closed { path: path(), cause: "no".into() }.holder(), Holder::Hidden);
+}
+
+#[test]
+fn a_journal_without_a_file_is_told_with_its_mend() {
+    let none = journal((true, "No journal files were found.\n"), false);
+    assert_eq!(none.state, State::Warn);
+    assert!(none.mend.contains("logs.journald") && none.mend.contains("Storage="), "{none:?}");
+    assert_eq!(journal((true, "\n"), false).state, State::Good);
+    assert_eq!(journal((false, ""), false).state, State::Warn);
+    let hint = journal((true, "Hint: You are currently not seeing messages"), false);
+    assert!(hint.state == State::Warn && hint.mend.contains("systemd-journal"), "{hint:?}");
+}
+
+fn ways() -> Vec<Option<Way>> {
+    let cause = || "no".to_owned();
+    let shakes = [
+        Shake::Plain { in_clear: true },
+        Shake::Unverified,
+        Shake::Sound,
+        Shake::Failed(TlsFault::Chain),
+    ];
+    let connected = |shake| Way::Connected { address: "192.0.2.1:443".into(), shake };
+    let others = [
+        Way::Unresolved { host: "sink.example".into(), cause: cause() },
+        Way::Unconnected { tried: "192.0.2.1:443".into(), cause: cause() },
+        Way::Unprepared { cause: cause() },
+    ];
+    let all = others.into_iter().chain(shakes.map(connected));
+    all.map(Some).chain([None]).collect()
+}
+
+fn endpoint(way: Option<Way>, secret: Secret) -> Endpoint {
+    Endpoint { section: "logs", way, key: "sink-token".into(), secret }
+}
+
+#[test]
+fn an_endpoint_is_good_only_where_it_answers_with_a_good_certificate_and_its_secret_is_not_missing()
+{
+    for way in ways() {
+        let is_sound = matches!(way, Some(Way::Connected { shake: Shake::Sound, .. }));
+        let listed = endpoint(way.clone(), Secret::Listed).finding();
+        assert_eq!(listed.state == State::Good, is_sound, "{listed:?}");
+        assert_ne!(endpoint(way.clone(), Secret::Unlisted).finding().state, State::Good);
+        let unasked = endpoint(way, Secret::Unasked("no agent".into())).finding();
+        assert_eq!(unasked.state, listed.state);
+        assert!(unasked.words.contains("sink-token was not looked for: no agent"), "{unasked:?}");
     }
 }
 
@@ -219,7 +334,7 @@ fn hook(found: FoundProgram) -> Sight {
 
 #[test]
 fn hooks_are_judged_by_the_rules_that_they_are_run_by() {
-    let state = |sight| worst(&hooks(start(), sight));
+    let state = |sight| worst(&hooks(start(), sight, false));
     let sidecar = FoundSidecar::Absent;
     let whole = FoundProgram::Whole { digest: Checksum::from_bytes([1; 32]), sidecar };
     assert_eq!(state(Some(hook(whole))), State::Good);
@@ -228,7 +343,7 @@ fn hooks_are_judged_by_the_rules_that_they_are_run_by() {
     let changed = Wall::from_origin(Duration::ZERO);
     let held = Held { kind: FileKind::Regular, owner: 0, mode: 0o775, changed };
     let why = trust::program(&held).expect_err("its group can change it");
-    let findings = hooks(start(), Some(hook(FoundProgram::Distrusted(why))));
+    let findings = hooks(start(), Some(hook(FoundProgram::Distrusted(why))), false);
     assert_eq!(worst(&findings), State::Bad);
     assert!(findings[0].words.contains("backup") && findings[0].words.contains("chmod go-w"));
     let place = Sight::Distrusted { path: "/etc/meshward".into(), why: Distrust::Writable };
@@ -241,12 +356,23 @@ fn hooks_are_judged_by_the_rules_that_they_are_run_by() {
 #[test]
 fn what_is_not_needed_may_be_missing() {
     let state =
-        |ability, wanted| Seen { ability, wanted, there: Err("gone".into()) }.finding().state;
+        |ability, wanted| Seen { ability, wanted, there: There::No("gone".into()) }.finding().state;
     for ability in Ability::ALL {
         assert_eq!(state(ability, false), State::Good);
-        assert_ne!(state(ability, true), State::Good);
+        let is_of_the_tunnel = matches!(ability, Ability::Tun | Ability::NetAdmin);
+        assert_eq!(state(ability, true) == State::Good, is_of_the_tunnel, "{ability:?}");
     }
     assert_eq!(state(Ability::Pidfd, true), State::Bad);
+}
+
+#[test]
+fn what_this_version_does_not_use_is_no_fault_and_is_said_to_be_unused() {
+    for ability in [Ability::Tun, Ability::NetAdmin] {
+        let seen = Seen { ability, wanted: true, there: There::No("the agent has it not".into()) };
+        let finding = seen.finding();
+        assert_eq!(finding.state, State::Good);
+        assert!(finding.words.contains("this version has no tunnel"), "{finding:?}");
+    }
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(super) fn doctor(global: &Global) -> Outcome {
 }
 
 const CONFIG: &str = "configuration";
-const MEND: &str = "correct it; the rest is looked at then";
+const MEND: &str = "correct it, or ask as the user of the agent where it cannot be read; the rest is looked at then";
 
 fn in_json(findings: &[Finding]) -> serde_json::Value {
     let row = |finding: &Finding| {

@@ -8,7 +8,7 @@ use std::{
 
 use meshward_core::{
     agent::TokenFile,
-    doctor::{DataDir, Folder, Identities, KeptFile, Tokens, proc},
+    doctor::{DataDir, Folder, Holder, Identities, KeptFile, Tokens, proc},
 };
 use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 
@@ -35,32 +35,40 @@ pub(super) fn data_dir(path: &Path) -> DataDir {
     if !found.is_dir() {
         return DataDir::NoFolder { path: shown };
     }
-    let lock = fs::symlink_metadata(path.join("lock")).ok();
-    let locks = proc_file("/proc/locks");
     DataDir::There(Folder {
         path: shown,
         owner: found.uid(),
         ours: rustix::process::geteuid().as_raw(),
         mode: found.permissions().mode() & 0o7777,
         writable: allows(path, Access::WRITE_OK | Access::EXEC_OK),
-        free: statvfs(path).map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize)),
-        holder: lock.and_then(|lock| proc::holder(&locks, lock.ino())),
+        free: statvfs(path).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)),
+        holder: holder(&path.join("lock")),
     })
+}
+
+fn holder(lock: &Path) -> Holder {
+    let lock = match fs::symlink_metadata(lock) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Holder::Nobody,
+        Err(_) => return Holder::Hidden,
+    };
+    let Some(locks) = proc_file("/proc/locks") else { return Holder::Hidden };
+    proc::holder(&locks, lock.ino()).map_or(Holder::Nobody, Holder::Process)
 }
 
 fn allows(path: &Path, access: Access) -> bool {
     accessat(CWD, path, access, AtFlags::EACCESS).is_ok()
 }
 
-/// A file below `/proc`, empty where it cannot be read.
-pub(super) fn proc_file(path: &str) -> String {
+/// A file below `/proc`, where it can be read.
+pub(super) fn proc_file(path: &str) -> Option<String> {
     use io::Read as _;
     let mut bytes = Vec::new();
     let read = fs::File::open(path).and_then(|file| file.take(PROC_MAX).read_to_end(&mut bytes));
-    read.map_or_else(|_| String::new(), |_| String::from_utf8_lossy(&bytes).into_owned())
+    read.ok().map(|_| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-pub(super) fn identities(config: &Config) -> Identities {
+pub(super) fn identities(config: &Config, foreign: bool) -> Identities {
     let data_dir = &config.node.data_dir;
     let mode = |path: &Path| {
         let found = fs::symlink_metadata(path).ok()?;
@@ -70,7 +78,7 @@ pub(super) fn identities(config: &Config) -> Identities {
         })
     };
     let kept = IDENTITY_FILES.iter().filter_map(|name| mode(&data_dir.join(name))).collect();
-    Identities { files: store::look(data_dir), kept, tokens: tokens(config) }
+    Identities { files: store::look(data_dir), kept, tokens: tokens(config), foreign }
 }
 
 /// Whether a token is there; its text is dropped here.

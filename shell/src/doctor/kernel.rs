@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use meshward_core::doctor::{Ability, Seen, proc};
+use meshward_core::doctor::{Ability, Holder, Seen, There, proc};
 use rustix::{
     fs::{Access, MemfdFlags, access, memfd_create},
     process::{PidfdFlags, getpid, pidfd_open},
@@ -17,15 +17,20 @@ use crate::{
 const NET_ADMIN: u32 = 12;
 const AUDIT_READ: u32 = 37;
 
-/// Looks with the capabilities of the agent that runs, else with those of this process.
-pub(super) fn look(config: &Config, running: Option<u32>) -> Vec<Seen> {
-    let process = running.map_or_else(|| "self".to_owned(), |process| process.to_string());
-    let held = proc::capabilities(&proc_file(&format!("/proc/{process}/status"))).unwrap_or(0);
-    let capability = |bit: u32, words: &str| match held >> bit & 1 {
-        0 => Err(words.to_owned()),
-        _ => Ok(()),
+/// Looks with the capabilities of the agent that runs, else with those of this process where its user is the agent's.
+pub(super) fn look(config: &Config, agent: Holder, foreign: bool) -> Vec<Seen> {
+    let (process, lack) = match (agent, foreign) {
+        (Holder::Process(process), _) => (Some(process.to_string()), "the agent has it not"),
+        (Holder::Nobody, false) => (Some("self".to_owned()), "this user has it not"),
+        (Holder::Nobody, true) | (Holder::Hidden, _) => (None, ""),
     };
-    let whose = if running.is_some() { "the agent has it not" } else { "this user has it not" };
+    let status = process.and_then(|process| proc_file(&format!("/proc/{process}/status")));
+    let held = status.and_then(|status| proc::capabilities(&status));
+    let capability = |bit: u32| match held.map(|held| held >> bit & 1) {
+        None => There::Hidden,
+        Some(0) => There::No(lack.to_owned()),
+        Some(_) => There::Yes,
+    };
     Ability::ALL
         .into_iter()
         .map(|ability| {
@@ -34,8 +39,8 @@ pub(super) fn look(config: &Config, running: Option<u32>) -> Vec<Seen> {
                 Ability::Memfd => told(memfd_create("doctor", MemfdFlags::CLOEXEC).map(drop)),
                 Ability::ControlGroups => exists("/sys/fs/cgroup/cgroup.controllers"),
                 Ability::Tun => told(access("/dev/net/tun", Access::READ_OK | Access::WRITE_OK)),
-                Ability::NetAdmin => capability(NET_ADMIN, whose),
-                Ability::AuditRead => capability(AUDIT_READ, whose),
+                Ability::NetAdmin => capability(NET_ADMIN),
+                Ability::AuditRead => capability(AUDIT_READ),
                 Ability::Journalctl => installed("journalctl"),
                 Ability::Ping => installed("ping"),
                 Ability::Traceroute => installed("traceroute"),
@@ -45,16 +50,22 @@ pub(super) fn look(config: &Config, running: Option<u32>) -> Vec<Seen> {
         .collect()
 }
 
-fn told(done: rustix::io::Result<()>) -> Result<(), String> {
-    done.map_err(|error| std::io::Error::from(error).to_string())
+fn told(done: rustix::io::Result<()>) -> There {
+    match done {
+        Ok(()) => There::Yes,
+        Err(error) => There::No(std::io::Error::from(error).to_string()),
+    }
 }
 
-fn exists(path: &str) -> Result<(), String> {
-    if Path::new(path).exists() { Ok(()) } else { Err(format!("{path} is not there")) }
+fn exists(path: &str) -> There {
+    if Path::new(path).exists() { There::Yes } else { There::No(format!("{path} is not there")) }
 }
 
-fn installed(name: &str) -> Result<(), String> {
-    tool::find(name, tool::PATH).map(drop).ok_or_else(|| "not installed".to_owned())
+fn installed(name: &str) -> There {
+    match tool::find(name, tool::PATH) {
+        Some(_) => There::Yes,
+        None => There::No("not installed".to_owned()),
+    }
 }
 
 fn wanted(ability: Ability, config: &Config) -> bool {

@@ -12,7 +12,11 @@ use std::{
     time::Duration,
 };
 
-use meshward_core::doctor::{Local, Port, Socket};
+use meshward_core::{
+    doctor::{Holder, Local, Port, Secret, Socket},
+    wire::json,
+};
+use serde::Deserialize;
 
 use super::LOOK_MAX;
 use crate::{
@@ -24,8 +28,11 @@ use crate::{
 /// How long a byte may be waited for.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// How much of an answer is read: its status tells enough.
+/// How much of an answer is read whose status tells enough.
 const ANSWER_MAX: u64 = 4096;
+
+/// How much is read of a list.
+const LIST_MAX: u64 = 1 << 20;
 
 const GROUP_WRITE: u32 = 0o020;
 
@@ -34,8 +41,8 @@ const GROUP_WRITE: u32 = 0o020;
 pub(super) struct Looked(Local);
 
 impl Looked {
-    pub(super) fn of(self, running: bool) -> Local {
-        Local { running, ..self.0 }
+    pub(super) fn of(self, agent: Holder) -> Local {
+        Local { agent, ..self.0 }
     }
 }
 
@@ -52,21 +59,17 @@ pub(super) async fn look(config: &Config) -> Looked {
         }
     };
     let (socket, port) = tokio::join!(socket, port);
-    Looked(Local { running: false, socket_path, socket, health, port })
+    Looked(Local { agent: Holder::Hidden, socket_path, socket, health, port })
 }
 
 fn socket(path: &Path) -> Socket {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Socket::Absent,
-        Err(error) => return Socket::Silent(error.to_string()),
+        Err(error) => return silent(&error),
         Ok(found) if !found.file_type().is_socket() => return Socket::NoSocket,
         Ok(found) => found,
     };
-    let answer = UnixStream::connect(path).and_then(|stream| {
-        stream.set_read_timeout(Some(WAIT_MAX))?;
-        stream.set_write_timeout(Some(WAIT_MAX))?;
-        asked(stream, "/v1/status")
-    });
+    let answer = at_socket(path, "/v1/status", ANSWER_MAX);
     let group = local::group_id(local::GROUP);
     match answer {
         Ok(answer) if is_answer(&answer) => Socket::Answers {
@@ -74,7 +77,42 @@ fn socket(path: &Path) -> Socket {
             has_group: group.is_some(),
         },
         Ok(_) => Socket::Silent("what answers is no agent".to_owned()),
-        Err(error) => Socket::Silent(error.to_string()),
+        Err(error) => silent(&error),
+    }
+}
+
+fn silent(error: &io::Error) -> Socket {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => Socket::Closed(error.to_string()),
+        io::ErrorKind::ConnectionRefused => Socket::Left,
+        _ => Socket::Silent(error.to_string()),
+    }
+}
+
+fn at_socket(path: &Path, asked_for: &str, max: u64) -> io::Result<String> {
+    let stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(WAIT_MAX))?;
+    stream.set_write_timeout(Some(WAIT_MAX))?;
+    asked(stream, asked_for, max)
+}
+
+/// A secret as the agent lists it, without its value.
+#[derive(Deserialize)]
+struct Listed {
+    key: String,
+}
+
+/// Whether the agent lists a secret of this name; its value is asked of nobody.
+pub(super) fn secret(socket: &Path, key: &str) -> Secret {
+    let answer = match at_socket(socket, "/v1/state/secrets", LIST_MAX) {
+        Ok(answer) => answer,
+        Err(error) => return Secret::Unasked(format!("no agent lists any ({error})")),
+    };
+    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).filter(|_| is_answer(&answer));
+    match body.and_then(|body| json::decode_tolerant::<Vec<Listed>>(body.as_bytes()).ok()) {
+        Some(listed) if listed.iter().any(|listed| listed.key == key) => Secret::Listed,
+        Some(_) => Secret::Unlisted,
+        None => Secret::Unasked("the agent does not list any to this user".to_owned()),
     }
 }
 
@@ -92,17 +130,17 @@ fn port(listen: &ListenAddress) -> Port {
         let answer = stream
             .set_read_timeout(Some(WAIT_MAX))
             .and_then(|()| stream.set_write_timeout(Some(WAIT_MAX)))
-            .and_then(|()| asked(stream, "/healthz"));
+            .and_then(|()| asked(stream, "/healthz", ANSWER_MAX));
         let is_agent = answer.is_ok_and(|text| is_answer(&text) && text.ends_with("\r\n\r\nok\n"));
         port = if is_agent { Port::Agent } else { Port::Other };
     }
     port
 }
 
-fn asked(mut stream: impl io::Read + io::Write, path: &str) -> io::Result<String> {
+fn asked(mut stream: impl io::Read + io::Write, path: &str, max: u64) -> io::Result<String> {
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut bytes = Vec::new();
-    stream.take(ANSWER_MAX).read_to_end(&mut bytes)?;
+    stream.take(max).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

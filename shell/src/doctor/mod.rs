@@ -3,6 +3,7 @@
 //! What of it is good is decided in `core/src/doctor`.
 
 mod disk;
+mod endpoint;
 mod kernel;
 mod local;
 mod plane;
@@ -10,7 +11,10 @@ mod sources;
 
 use std::time::Duration;
 
-use meshward_core::doctor::{self, Finding};
+use meshward_core::{
+    agent::Sight,
+    doctor::{self, DataDir, Finding, Holder, Identities},
+};
 
 use crate::{actions::bounded::bounded, clock, config::Config, hooks, hooks::HooksDir};
 
@@ -19,55 +23,63 @@ const LOOK_MAX: Duration = Duration::from_secs(9);
 
 /// Looks at all that this configuration stands on.
 pub async fn examine(config: &Config) -> Vec<Finding> {
-    let (on_disk, reached, hooks, local) =
-        tokio::join!(disk(config), plane::reach(config), hooks(config), local::look(config));
-    let (mut findings, running) = on_disk;
-    findings.splice(0..0, reached.findings());
-    findings.extend(hooks);
-    findings.extend(local.of(running.is_some()).findings());
-    findings.extend(abilities(config, running).await);
-    findings.extend(sources(config).await);
+    let (on_disk, reached, hooks, local, sources, endpoints) = tokio::join!(
+        disk(config),
+        plane::reach(config),
+        hooks(config),
+        local::look(config),
+        sources::look(config),
+        endpoint::look(config),
+    );
+    let agent = on_disk.as_ref().map_or(Holder::Hidden, |(data, _)| data.holder());
+    let foreign = on_disk.as_ref().is_some_and(|(data, _)| data.is_foreign());
+    let mut findings = reached.findings();
+    match on_disk {
+        None => findings.push(Finding::unseen("data directory")),
+        Some((data, identities)) => {
+            findings.extend(data.findings());
+            findings.extend(identities.findings());
+        }
+    }
+    findings.extend(match hooks {
+        None => vec![Finding::good("hooks", "not looked at (actions.enabled is false)")],
+        Some(sight) => doctor::hooks(clock::now(), sight, foreign),
+    });
+    findings.extend(local.of(agent).findings());
+    findings.extend(abilities(config, agent, foreign).await);
+    findings.extend(sources.findings(foreign));
+    findings.extend(endpoints);
     findings
 }
 
-/// With the agent that runs on the data directory, where one does.
-async fn disk(config: &Config) -> (Vec<Finding>, Option<u32>) {
+async fn disk(config: &Config) -> Option<(DataDir, Identities)> {
     let node = config.clone();
-    let Some((data, identities)) = bounded("doctor disk", LOOK_MAX, move || {
-        (disk::data_dir(&node.node.data_dir), disk::identities(&node))
+    bounded("doctor disk", LOOK_MAX, move || {
+        let data = disk::data_dir(&node.node.data_dir);
+        let identities = disk::identities(&node, data.is_foreign());
+        (data, identities)
     })
     .await
-    else {
-        return (vec![Finding::unseen("data directory")], None);
-    };
-    let mut findings = data.findings();
-    findings.extend(identities.findings());
-    (findings, data.holder())
 }
 
-async fn hooks(config: &Config) -> Vec<Finding> {
+/// `None` where none can run.
+async fn hooks(config: &Config) -> Option<Option<Sight>> {
     if !config.actions.enabled {
-        return vec![Finding::good("hooks", "not looked at (actions.enabled is false)")];
+        return None;
     }
     let directory = HooksDir::new(&config.actions.hooks_dir);
-    let sight = bounded("doctor hooks", LOOK_MAX, move || hooks::scan(&directory).sight()).await;
-    doctor::hooks(clock::now(), sight)
+    Some(bounded("doctor hooks", LOOK_MAX, move || hooks::scan(&directory).sight()).await)
 }
 
 /// Behind the others, since what runs has capabilities of its own; these looks do not leave the kernel.
-async fn abilities(config: &Config, running: Option<u32>) -> Vec<Finding> {
+async fn abilities(config: &Config, agent: Holder, foreign: bool) -> Vec<Finding> {
     let config = config.clone();
-    bounded("doctor kernel", SHORT_MAX, move || kernel::look(&config, running)).await.map_or_else(
-        || vec![Finding::unseen("kernel")],
-        |seen| seen.iter().map(doctor::Seen::finding).collect(),
-    )
-}
-
-async fn sources(config: &Config) -> Vec<Finding> {
-    let config = config.clone();
-    bounded("doctor sources", SHORT_MAX, move || sources::look(&config))
+    bounded("doctor kernel", SHORT_MAX, move || kernel::look(&config, agent, foreign))
         .await
-        .unwrap_or_else(|| vec![Finding::unseen("log files")])
+        .map_or_else(
+            || vec![Finding::unseen("kernel")],
+            |seen| seen.iter().map(doctor::Seen::finding).collect(),
+        )
 }
 
 /// How long a look may take that needs another one, within the ten seconds of all.

@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// How long one address may take to answer, and each word of TLS.
-const CONNECT_MAX: Duration = Duration::from_secs(3);
+pub(super) const CONNECT_MAX: Duration = Duration::from_secs(3);
 
 /// How many addresses of a name are tried.
 const ADDRESSES_MAX: usize = 2;
@@ -53,11 +53,10 @@ pub(super) async fn reach(config: &Config) -> Plane {
     Plane { way, health: Some(health), skew }
 }
 
-fn way(settings: &ClientSettings, insecure: bool) -> Way {
-    let host = settings.url.clone();
+pub(super) fn way(settings: &ClientSettings, insecure: bool) -> Way {
     let door = match Door::of(settings) {
         Ok(door) => door,
-        Err(error) => return Way::Unresolved { host, cause: told(&error) },
+        Err(error) => return Way::Unprepared { cause: told(&error) },
     };
     let found = match (door.host.as_str(), door.port).to_socket_addrs() {
         Ok(found) => found.take(ADDRESSES_MAX).collect::<Vec<_>>(),

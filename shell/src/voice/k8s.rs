@@ -61,6 +61,12 @@ impl Collector for K8sAudit {
     }
 }
 
+/// What is wrong with the file, in the words of the log; no line of it is taken.
+pub(crate) fn glance_at_audit(path: &Path) -> Option<String> {
+    let mut source = K8sAudit::new(path, Arc::default());
+    source.collect(&Wanted::default()).troubles.pop()
+}
+
 #[cfg(test)]
 mod tests {
     use std::{fs, io::Write as _, sync::Arc};

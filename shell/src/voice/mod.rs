@@ -27,6 +27,8 @@ use tokio::sync::mpsc;
 use crate::client::Client;
 use collect::Collection;
 use deliver::Endpoints;
+pub(crate) use files::{Glance, glance};
+pub(crate) use k8s::glance_at_audit;
 pub(crate) use parts::{VoiceParts, settings};
 use ship::Ship;
 use spool::{SpoolPlace, Worker};

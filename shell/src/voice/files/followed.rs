@@ -38,7 +38,7 @@ const SHARE_BYTES: usize = 1 << 20;
 const TAILS_MAX: usize = 2 * FILES_MAX;
 
 /// What the places of files are called, in front of their paths.
-const PLACE: &str = "file:";
+pub(super) const PLACE: &str = "file:";
 
 /// The files, in the order in which they were met.
 #[derive(Debug)]

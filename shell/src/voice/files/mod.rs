@@ -117,6 +117,22 @@ impl Files {
     }
 }
 
+/// What a first round finds.
+#[derive(Debug)]
+pub(crate) struct Glance {
+    pub(crate) files: Vec<String>,
+    /// In the words of the log.
+    pub(crate) troubles: Vec<String>,
+}
+
+/// Looks for the files that these patterns mean, and takes no line of them.
+pub(crate) fn glance(patterns: &[String], own: &Path) -> Glance {
+    let mut files = Files::new(Patterns::new(patterns), Arc::default()).keeping_out_of(own);
+    let Feed { marks, troubles, .. } = files.round(&Wanted::default(), clock::now());
+    let path = |(name, _): (String, _)| name.strip_prefix(followed::PLACE).map(str::to_owned);
+    Glance { files: marks.into_iter().filter_map(path).collect(), troubles }
+}
+
 impl Collector for Files {
     fn source(&self) -> Source {
         Source::Files

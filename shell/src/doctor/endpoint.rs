@@ -1,0 +1,53 @@
+//! The local endpoints: a connection and TLS with the settings of each, and no more; no token is sent.
+
+use std::path::Path;
+
+use meshward_core::doctor::{Endpoint, Finding, Secret, Way};
+
+use super::{
+    LOOK_MAX, local,
+    plane::{CONNECT_MAX, way},
+};
+use crate::{
+    actions::bounded::bounded,
+    client::ClientSettings,
+    config::{Config, LocalEndpoint, Pipeline},
+};
+
+/// One line for each that is configured.
+pub(super) async fn look(config: &Config) -> Vec<Finding> {
+    let of = |names, pipeline| one(names, pipeline, config);
+    let (metrics, logs, audit) = tokio::join!(
+        of(("metrics", "doctor metrics"), &config.metrics),
+        of(("logs", "doctor logs"), &config.logs.pipeline),
+        of(("audit", "doctor audit"), &config.audit.pipeline),
+    );
+    [metrics, logs, audit].into_iter().flatten().collect()
+}
+
+async fn one(
+    (section, work): (&'static str, &'static str),
+    pipeline: &Pipeline,
+    config: &Config,
+) -> Option<Finding> {
+    let endpoint = pipeline.local_endpoint.clone().filter(|_| pipeline.enabled)?;
+    let socket = config.local_api.socket_path.clone();
+    let key = endpoint.secret_key.clone();
+    let seen = bounded(work, LOOK_MAX, move || seen(&endpoint, &socket)).await;
+    let (way, secret) = match seen {
+        Some((way, secret)) => (Some(way), secret),
+        None => (None, Secret::Unasked("something hangs on the way".to_owned())),
+    };
+    Some(Endpoint { section, way, key, secret }.finding())
+}
+
+fn seen(endpoint: &LocalEndpoint, socket: &Path) -> (Way, Secret) {
+    let settings = ClientSettings {
+        url: endpoint.url.clone(),
+        ca_file: None,
+        tls_insecure_skip_verify: endpoint.tls_insecure_skip_verify,
+        connect_timeout: CONNECT_MAX,
+    };
+    let secret = local::secret(socket, &endpoint.secret_key);
+    (way(&settings, endpoint.tls_insecure_skip_verify), secret)
+}
