@@ -25,6 +25,8 @@ pub enum Secret {
     Listed,
     /// It lists others alone.
     Unlisted,
+    /// This user may not ask the agent.
+    Closed,
     /// The agent did not list any; the text tells why.
     Unasked(String),
 }
@@ -93,12 +95,17 @@ impl Endpoint {
                 (State::Good, format!("its secret {key} is listed for this node"), String::new())
             }
             Secret::Unlisted => (
-                State::Bad,
+                State::Warn,
                 format!("its secret {key} is not among those of this node"),
                 format!(
                     "let the control plane give this node {key}, or correct {}.local_endpoint.secret_key",
                     self.section
                 ),
+            ),
+            Secret::Closed => (
+                State::Bad,
+                format!("whether its secret {key} is known cannot be told as this user"),
+                ASK.into(),
             ),
             Secret::Unasked(cause) => (
                 State::Good,

@@ -9,9 +9,9 @@ use meshward_core::{
         hooks::trust::{self, Distrust},
     },
     doctor::{
-        Ability, DataDir, Endpoint, Finding, Folder, Health, Holder, Identities, KeptFile, Local,
-        Plane, Port, ROOM_MIN, ROOM_WARN, Secret, Seen, Shake, Socket, State, There, TlsFault,
-        Tokens, Way, hooks, is_all_good, journal, proc,
+        Ability, DataDir, Finding, Folder, Health, Holder, Identities, KeptFile, Local, Plane,
+        Port, ROOM_MIN, ROOM_WARN, Seen, Shake, Socket, State, There, TlsFault, Tokens, Way, hooks,
+        is_all_good, proc,
     },
     time::Wall,
     wire::{
@@ -70,12 +70,6 @@ fn whatever_is_not_good_says_how_to_mend_it_and_what_is_good_does_not() {
             }
         }
     }
-    for words in ["", "No journal files were found.", "Hint: others"] {
-        for foreign in [false, true] {
-            findings.extend([true, false].map(|good| journal((good, words), foreign)));
-        }
-    }
-    findings.extend(ways().into_iter().map(|way| endpoint(way, Secret::Unlisted).finding()));
     for finding in findings {
         assert_eq!(finding.state == State::Good, finding.mend.is_empty(), "{finding:?}");
         assert!(!finding.words.is_empty());
@@ -266,7 +260,6 @@ fn what_another_user_cannot_see_is_neither_good_nor_laid_to_another_cause() {
     assert!(foreign.findings().iter().any(is_untold));
     let seen = Seen { ability: Ability::AuditRead, wanted: true, there: There::Hidden };
     assert!(is_untold(&seen.finding()));
-    assert!(is_untold(&journal((true, ""), true)) && is_untold(&journal((false, "denied"), true)));
 }
 
 #[test]
@@ -278,53 +271,6 @@ fn another_user_is_who_does_not_own_the_data_directory_or_cannot_come_near_it() 
     assert!(DataDir::There(Folder { owner: 1, ..folder() }).is_foreign());
     assert!(!DataDir::There(folder()).is_foreign());
     assert_eq!(DataDir::Closed { path: path(), cause: "no".into() }.holder(), Holder::Hidden);
-}
-
-#[test]
-fn a_journal_without_a_file_is_told_with_its_mend() {
-    let none = journal((true, "No journal files were found.\n"), false);
-    assert_eq!(none.state, State::Warn);
-    assert!(none.mend.contains("logs.journald") && none.mend.contains("Storage="), "{none:?}");
-    assert_eq!(journal((true, "\n"), false).state, State::Good);
-    assert_eq!(journal((false, ""), false).state, State::Warn);
-    let hint = journal((true, "Hint: You are currently not seeing messages"), false);
-    assert!(hint.state == State::Warn && hint.mend.contains("systemd-journal"), "{hint:?}");
-}
-
-fn ways() -> Vec<Option<Way>> {
-    let cause = || "no".to_owned();
-    let shakes = [
-        Shake::Plain { in_clear: true },
-        Shake::Unverified,
-        Shake::Sound,
-        Shake::Failed(TlsFault::Chain),
-    ];
-    let connected = |shake| Way::Connected { address: "192.0.2.1:443".into(), shake };
-    let others = [
-        Way::Unresolved { host: "sink.example".into(), cause: cause() },
-        Way::Unconnected { tried: "192.0.2.1:443".into(), cause: cause() },
-        Way::Unprepared { cause: cause() },
-    ];
-    let all = others.into_iter().chain(shakes.map(connected));
-    all.map(Some).chain([None]).collect()
-}
-
-fn endpoint(way: Option<Way>, secret: Secret) -> Endpoint {
-    Endpoint { section: "logs", way, key: "sink-token".into(), secret }
-}
-
-#[test]
-fn an_endpoint_is_good_only_where_it_answers_with_a_good_certificate_and_its_secret_is_not_missing()
-{
-    for way in ways() {
-        let is_sound = matches!(way, Some(Way::Connected { shake: Shake::Sound, .. }));
-        let listed = endpoint(way.clone(), Secret::Listed).finding();
-        assert_eq!(listed.state == State::Good, is_sound, "{listed:?}");
-        assert_ne!(endpoint(way.clone(), Secret::Unlisted).finding().state, State::Good);
-        let unasked = endpoint(way, Secret::Unasked("no agent".into())).finding();
-        assert_eq!(unasked.state, listed.state);
-        assert!(unasked.words.contains("sink-token was not looked for: no agent"), "{unasked:?}");
-    }
 }
 
 fn hook(found: FoundProgram) -> Sight {

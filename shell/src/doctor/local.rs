@@ -106,13 +106,15 @@ struct Listed {
 pub(super) fn secret(socket: &Path, key: &str) -> Secret {
     let answer = match at_socket(socket, "/v1/state/secrets", LIST_MAX) {
         Ok(answer) => answer,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Secret::Closed,
         Err(error) => return Secret::Unasked(format!("no agent lists any ({error})")),
     };
     let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).filter(|_| is_answer(&answer));
     match body.and_then(|body| json::decode_tolerant::<Vec<Listed>>(body.as_bytes()).ok()) {
         Some(listed) if listed.iter().any(|listed| listed.key == key) => Secret::Listed,
         Some(_) => Secret::Unlisted,
-        None => Secret::Unasked("the agent does not list any to this user".to_owned()),
+        None if answer.starts_with("HTTP/1.1 403 ") => Secret::Closed,
+        None => Secret::Unasked("the agent does not list any now".to_owned()),
     }
 }
 
