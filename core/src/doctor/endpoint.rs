@@ -63,7 +63,13 @@ impl Endpoint {
                 format!("nobody answers at {tried}: {cause}"),
                 format!("start what listens there, or correct {url}"),
             ),
-            Some(Way::Unprepared { cause }) => (State::Bad, cause.clone(), ASK.into()),
+            Some(Way::Unprepared { cause }) => (
+                State::Bad,
+                cause.clone(),
+                format!(
+                    "correct {url}, and see to the CAs that this system trusts (ca-certificates)"
+                ),
+            ),
             Some(Way::Connected { address, shake }) => self.shaken(address, shake),
         }
     }

@@ -273,6 +273,15 @@ fn another_user_is_who_does_not_own_the_data_directory_or_cannot_come_near_it() 
     assert_eq!(DataDir::Closed { path: path(), cause: "no".into() }.holder(), Holder::Hidden);
 }
 
+#[test]
+fn a_port_that_the_kernel_gives_is_not_looked_at() {
+    for agent in [Holder::Nobody, Holder::Process(7), Holder::Hidden] {
+        let health = Some("127.0.0.1:0".into());
+        let findings = Local { health, ..local(agent, Socket::Absent, Port::Free) }.findings();
+        assert_eq!(findings[1].state, State::Good, "{findings:?}");
+    }
+}
+
 fn hook(found: FoundProgram) -> Sight {
     let files = vec![FoundHook { name: "backup".into(), found }];
     Sight::Found { files, crowded: false }

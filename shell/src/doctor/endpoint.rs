@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use meshward_core::doctor::{Endpoint, Finding, Secret, Way};
+use reqwest::Url;
 
 use super::{
     LOOK_MAX, local,
@@ -41,9 +42,15 @@ async fn one(
     Some(Endpoint { section, way, key, secret }.finding())
 }
 
+/// Where it is, without what is asked for there.
+fn origin(url: &str) -> String {
+    let parsed = Url::parse(url).map(|url| url.origin().ascii_serialization());
+    parsed.unwrap_or_else(|_| url.to_owned())
+}
+
 fn seen(endpoint: &LocalEndpoint, socket: &Path) -> (Way, Secret) {
     let settings = ClientSettings {
-        url: endpoint.url.clone(),
+        url: origin(&endpoint.url),
         ca_file: None,
         tls_insecure_skip_verify: endpoint.tls_insecure_skip_verify,
         connect_timeout: CONNECT_MAX,

@@ -15,14 +15,14 @@ use serde_json::Value;
 
 use crate::node::{Node, PATIENCE, TOKEN, fixture, text, until};
 
-const REST: &str = "[tunnel]\nbackend = \"none\"\n[audit]\nenabled = false\n[logs]\nenabled = false\n[actions]\nenabled = false\n";
+pub(crate) const REST: &str = "[tunnel]\nbackend = \"none\"\n[audit]\nenabled = false\n[logs]\nenabled = false\n[actions]\nenabled = false\n";
 
 fn quiet() -> String {
     format!("[health]\nenabled = false\n{REST}")
 }
 
 /// The states with their words and mends by name, the worst of each, and the exit code.
-fn examined(node: &Node) -> (BTreeMap<String, (String, String)>, Option<i32>) {
+pub(crate) fn examined(node: &Node) -> (BTreeMap<String, (String, String)>, Option<i32>) {
     let output = node.run(&["--output", "json", "doctor"]);
     let told: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
@@ -39,13 +39,13 @@ fn examined(node: &Node) -> (BTreeMap<String, (String, String)>, Option<i32>) {
     (rows, output.status.code())
 }
 
-fn check(node: &Node, name: &str) -> (String, String) {
+pub(crate) fn check(node: &Node, name: &str) -> (String, String) {
     let (mut rows, _) = examined(node);
     rows.remove(name).unwrap_or_else(|| panic!("{name} in {rows:?}"))
 }
 
 /// Answers one request after another with these bytes.
-fn answering(bytes: &'static str) -> String {
+pub(crate) fn answering(bytes: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -226,6 +226,15 @@ fn completions_are_scripts_of_their_shell_that_know_the_commands() {
         let script = text(&output.stdout);
         assert!(script.contains("doctor") && script.contains("meshward"), "{shell}");
         if shell == "bash" {
+            let behind =
+                |option: &str| script.split(option).nth(1).unwrap().trim_start().to_owned();
+            for option in ["--param)\n", "--wait)\n", "--payload)\n"] {
+                let said = behind(option);
+                assert!(
+                    said.starts_with("COMPREPLY=(\"${cur}\")"),
+                    "no files behind {option}: {said:.40}"
+                );
+            }
             let mut parser = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().unwrap();
             parser.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
             assert!(parser.wait().unwrap().success());

@@ -15,6 +15,8 @@ mod converge;
 mod crash;
 mod dispatch;
 mod doctor;
+mod doctor_as;
+mod doctor_records;
 mod exits;
 #[cfg(feature = "fault-tests")]
 mod faults;
