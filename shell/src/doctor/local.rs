@@ -82,10 +82,13 @@ fn socket(path: &Path) -> Socket {
 }
 
 fn silent(error: &io::Error) -> Socket {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => Socket::Closed(error.to_string()),
-        io::ErrorKind::ConnectionRefused => Socket::Left,
-        _ => Socket::Silent(error.to_string()),
+    let kind = error.kind();
+    if kind == io::ErrorKind::PermissionDenied {
+        return Socket::Closed(error.to_string());
+    }
+    match kind == io::ErrorKind::ConnectionRefused {
+        true => Socket::Left,
+        false => Socket::Silent(error.to_string()),
     }
 }
 
