@@ -134,12 +134,13 @@ impl Scene {
         }
     }
 
-    /// The disk takes nothing.
+    /// The disk takes nothing, and gives nothing.
     fn refuse(&mut self) {
         match self.order.take() {
             Some(SpoolOrder::Append(records)) => {
                 self.tell(Spooled::Refused { records, reason: "the disk is full".into() });
             }
+            Some(SpoolOrder::Read { .. }) => self.tell(Spooled::Unread("the disk is ill".into())),
             other => self.order = other,
         }
     }
@@ -260,6 +261,25 @@ fn what_the_disk_refuses_is_held_in_memory_and_told_once() {
     assert_eq!(scene.desk.warnings().len(), 1);
     scene.recover();
     assert_eq!(scene.taken, messages(0..3));
+}
+
+#[test]
+fn what_cannot_be_read_now_is_told_once_and_tried_again_at_the_report_ticks() {
+    // More than a batch, which would be read at once.
+    let mut scene = Scene::begun(lines(0..9).into());
+    let mut told = 0;
+    for _ in 0..4 {
+        scene.pass(30);
+        assert!(matches!(scene.order, Some(SpoolOrder::Read { .. })));
+        scene.refuse();
+        assert_eq!(scene.order, None, "not again before the next tick");
+        told += scene.desk.warnings().iter().filter(|text| text.contains("is ill")).count();
+        let figures = scene.desk.logs();
+        assert_eq!((figures.held_records, scene.desk.dropped(Reason::Stopped)), (9, 0));
+    }
+    assert!(told > 0 && scene.desk.warnings().len() == 1, "{:?}", scene.desk.warnings());
+    scene.recover();
+    assert_eq!(scene.taken, messages(0..9));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! | the last entry that was read | that entry and what stands behind it, in order; it is there, or something is lost |
 //! | it is gone, and later entries are there | these; that some are lost is told |
 //! | it is gone, and nothing stands behind its place | the last minute; that some may be lost is told |
+//! | the last run failed, or was late, and came to nothing | the same, but for long messages: one may take more than a run has |
 //!
 //! The tool's own `--lines` is not used: what it counts from depends on the version. The run ends where enough was read.
 //! What this very process has written is passed over, since each batch that is told in its log would make another one.
@@ -60,6 +61,8 @@ pub(crate) struct Journald {
     hostname: Arc<str>,
     /// The last entry that was read.
     cursor: Option<String>,
+    /// The last run came to nothing, so that the next one leaves long messages out.
+    is_brief: bool,
     /// The tool is missing, and is not asked before.
     missing_until: Option<Mono>,
     process: u32,
@@ -75,6 +78,8 @@ struct Brought {
     is_found: bool,
     /// Lines that are no entries, or too long.
     bad: u64,
+    /// Entries without a message.
+    mute: u64,
     bytes: usize,
 }
 
@@ -86,6 +91,7 @@ impl Journald {
             limit: RUN_MAX,
             hostname,
             cursor: None,
+            is_brief: false,
             missing_until: None,
             process: std::process::id(),
         }
@@ -100,7 +106,7 @@ impl Journald {
         if room == 0 || self.missing_until.is_some_and(|until| now.mono < until) {
             return fed;
         }
-        match self.read(room, &mut fed) {
+        match self.read_at_length(room, &mut fed) {
             Ok(()) => self.missing_until = None,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.missing_until = Some(now.mono.after(AGAIN));
@@ -125,13 +131,22 @@ impl Journald {
         kept.is_none() || self.cursor.is_some()
     }
 
-    /// Reads on from the last entry, or from a minute ago where that leads nowhere.
-    fn read(&mut self, room: usize, fed: &mut Feed) -> io::Result<()> {
+    /// Reads on with whole messages; without the long ones where the last run came to nothing.
+    fn read_at_length(&mut self, room: usize, fed: &mut Feed) -> io::Result<()> {
+        let (known, was_brief) = (self.cursor.clone(), self.is_brief);
+        let is_whole = self.read(room, fed)?;
+        self.is_brief = !was_brief && !is_whole && self.cursor == known;
+        Ok(())
+    }
+
+    /// Reads on from the last entry, or from a minute ago where that leads nowhere. Tells whether the tool had no more to
+    /// say.
+    fn read(&mut self, room: usize, fed: &mut Feed) -> io::Result<bool> {
         let Some(last) = self.cursor.clone() else {
             let (brought, ended, words) = self.run(None, room)?;
             self.take(brought, &ended, fed);
             fed.troubles.extend(complaint(&ended, &words));
-            return Ok(());
+            return Ok(ended.is_good());
         };
         let (brought, ended, words) = self.run(Some(&last), room)?;
         let leads_nowhere = brought.cursor.is_none() && matches!(ended, Ended::Whole(_));
@@ -140,27 +155,30 @@ impl Journald {
             fed.troubles.extend(is_gap.then(|| GAP.to_owned()));
             self.take(brought, &ended, fed);
             fed.troubles.extend(complaint(&ended, &words));
-            return Ok(());
+            return Ok(ended.is_good());
         }
         let (brought, again, more_words) = self.run(None, room)?;
         if matches!(&again, Ended::Whole(status) if !status.success()) {
             // Nothing can be read at all, which says nothing of the last entry.
             fed.troubles.extend(complaint(&again, &more_words));
-            return Ok(());
+            return Ok(false);
         }
         self.cursor = None;
         fed.troubles.push(lost(&words));
         self.take(brought, &again, fed);
         fed.troubles.extend(complaint(&again, &more_words));
-        Ok(())
+        Ok(again.is_good())
     }
 
     fn run(&self, from: Option<&str>, room: usize) -> io::Result<(Brought, Ended, String)> {
         let from =
             from.map_or_else(|| "--since=-60s".to_owned(), |from| format!("--cursor={from}"));
         let fields = format!("--output-fields={FIELDS}");
-        let own = ["--output=json", "--no-pager", "--all", &fields, &from].map(OsString::from);
-        let arguments = [&self.arguments[..], &own].concat();
+        // Without it the tool writes no field of 4096 bytes or more.
+        let all: &[&str] = if self.is_brief { &[] } else { &["--all"] };
+        let own = [&["--output=json", "--no-pager"], all, &[&fields, &from]].concat();
+        let own = own.into_iter().map(OsString::from);
+        let arguments: Vec<OsString> = self.arguments.iter().cloned().chain(own).collect();
         let last = from.strip_prefix("--cursor=");
         let mut brought = Brought::default();
         let (ended, words) = ask(&self.program, &arguments, self.limit, |line| {
@@ -182,7 +200,9 @@ impl Journald {
                 brought.bad
             ));
         }
-        fed.lost += brought.bad;
+        let left_out = if self.is_brief { brought.mute } else { 0 };
+        fed.troubles.extend((left_out > 0).then(|| format!("{left_out} {LEFT_OUT}")));
+        fed.lost += brought.bad + left_out;
         fed.more = matches!(ended, Ended::Enough);
         fed.records = Records::Lines(brought.entries);
     }
@@ -208,6 +228,7 @@ impl Brought {
         if last == Some(entry.cursor.as_str()) {
             self.is_found = true;
         } else if entry.pid != Some(process) {
+            self.mute += u64::from(entry.log.is_none());
             self.entries.extend(entry.log);
         }
         self.cursor = Some(entry.cursor);
@@ -229,6 +250,9 @@ const REMARK: &[u8] = b"-- ";
 
 const MISSING: &str = "journalctl is not installed, so that the journal is not read: install systemd, or set \
                        logs.journald to false; it is looked for again every five minutes";
+
+const LEFT_OUT: &str = "messages of the journal were left out, since journalctl could not write one of many megabytes \
+                        among them: look who writes it";
 
 const GAP: &str = "the journal no longer holds the entry that was read last: entries behind it may have been removed \
                    before they were read; raise SystemMaxUse in journald.conf, or logs.batch_size";

@@ -17,6 +17,7 @@ mod source;
 mod spool;
 mod stats;
 mod system;
+mod way;
 
 use std::collections::BTreeMap;
 

@@ -72,7 +72,10 @@ fn collector(
         Source::Stats => Box::new(Stats::new(Handle::current())),
         Source::Peers => Box::new(Peers::new(Arc::new(NoTunnel), Handle::current())),
         Source::Journald => Box::new(Journald::new(hostname)),
-        Source::Files => Box::new(Files::new(patterns.clone(), hostname)),
+        Source::Files => {
+            let files = Files::new(patterns.clone(), hostname);
+            Box::new(files.keeping_out_of(&config.node.data_dir))
+        }
         Source::Auditd => Box::new(Auditd::new(hostname)),
         Source::K8sAudit => {
             Box::new(K8sAudit::new(config.audit.k8s_audit_file.as_ref()?, hostname))

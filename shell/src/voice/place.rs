@@ -1,12 +1,12 @@
-//! A file that others write: opened without following a link and without waiting, and told from another one that has
-//! come into its place.
+//! A file that others write: opened without following a link of theirs and without waiting, and told from another one that
+//! has come into its place.
 //!
 //! Whether a file is the one that was known is decided by [`tail::Place`](meshward_core::wire::sources::tail::Place).
 
 use std::{
     fs::{File, Metadata},
     io,
-    os::{fd::AsFd as _, unix::fs::MetadataExt as _},
+    os::unix::fs::MetadataExt as _,
     path::Path,
 };
 
@@ -19,6 +19,8 @@ use rustix::{
     io::{Errno, retry_on_intr},
 };
 
+use super::way::{Astray, folder_of};
+
 /// The most names of a folder that are looked through for a file that was renamed.
 const SIBLINGS_MAX: usize = 65_536;
 
@@ -27,6 +29,8 @@ const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
+
+const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// The number of a file, which a rename does not change; it may be given to another file once this one is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,8 +82,12 @@ impl Look {
 }
 
 /// Opens a regular file to be read; `None` where nothing, or something else, is there.
-pub(super) fn regular(path: &Path) -> Result<Option<File>, Errno> {
-    regular_at(rustix::fs::CWD, path)
+pub(super) fn regular(path: &Path) -> Result<Option<File>, Astray> {
+    match folder_of(path) {
+        Ok(Some((folder, name))) => Ok(regular_at(folder, name)?),
+        Ok(None) | Err(Astray::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn regular_at(
@@ -95,7 +103,20 @@ fn regular_at(
 
 /// Opens a regular file to be read; what stands there instead is told.
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    match retry_on_intr(|| rustix::fs::open(path, FILE, Mode::empty())) {
+    let Some((folder, name)) = folder_of(path)? else { return Err(Errno::ISDIR.into()) };
+    open_at(folder, name)
+}
+
+/// As [`open`], on a way that the agent alone has made.
+pub(super) fn open_own(path: &Path) -> io::Result<File> {
+    open_at(rustix::fs::CWD, path)
+}
+
+fn open_at(
+    folder: impl std::os::fd::AsFd,
+    path: impl rustix::path::Arg + Copy,
+) -> io::Result<File> {
+    match retry_on_intr(|| openat(&folder, path, FILE, Mode::empty())) {
         Ok(file) if is_regular(&file)? => Ok(file.into()),
         Ok(_) => Err(io::Error::other("it is no regular file")),
         // What the kernel calls too many links is the one that stands there.
@@ -109,15 +130,14 @@ fn is_regular(file: impl std::os::fd::AsFd) -> Result<bool, Errno> {
 }
 
 /// The file of a place, by whatever name it has in the folder of a path.
-pub(super) fn find(path: &Path, place: Place) -> Result<Option<(File, Look)>, Errno> {
-    let Some(folder) = path.parent() else { return Ok(None) };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = match retry_on_intr(|| rustix::fs::open(folder, flags, Mode::empty())) {
-        Ok(folder) => folder,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+pub(super) fn find(path: &Path, place: Place) -> Result<Option<(File, Look)>, Astray> {
+    let folder = match folder_of(path) {
+        Ok(Some((folder, _))) => folder,
+        Ok(None) | Err(Astray::System(Errno::NOENT | Errno::NOTDIR)) => return Ok(None),
         Err(error) => return Err(error),
     };
-    for entry in Dir::read_from(folder.as_fd())?.take(SIBLINGS_MAX) {
+    let listed = retry_on_intr(|| openat(&folder, ".", LISTED, Mode::empty()))?;
+    for entry in Dir::new(listed)?.take(SIBLINGS_MAX) {
         let entry = entry?;
         if entry.ino() != place.inode {
             continue;

@@ -107,6 +107,8 @@ pub enum Spooled {
     Refused { records: Records, reason: String },
     /// The oldest, which may be none; `damaged` counts bytes that are no record.
     Read { records: Records, place: Option<Place>, damaged: u64 },
+    /// They cannot be read now, and stay where they are; the text tells why.
+    Unread(String),
     /// Done with.
     Settled { waiting: u64 },
 }

@@ -3,12 +3,13 @@
 //! | Phase | Told | Then |
 //! |---|---|---|
 //! | opening | opened | what an earlier process left is held |
-//! | opening, any order | failed | records are held in memory alone from now on |
+//! | opening, any order of a disk without its thread | failed | records are held in memory alone from now on |
 //! | resting | records have come | they are appended |
 //! | appending | appended | their sources go on behind them |
 //! | appending | refused | they are held in memory, within its limits |
 //! | resting | wanted, nothing is loaded | a batch is read |
 //! | reading | read | it is sent as any other |
+//! | reading | unread | it stays on the disk, and is read at the next report tick at the earliest |
 //! | resting | of what was loaded nothing is left | it is settled, and removed from the disk |
 //!
 //! One order is under way at a time. What a batch was read for is on the disk until it is settled, so that a process
@@ -52,6 +53,8 @@ pub(super) struct Spool {
     /// All that waits is to go, until something fails.
     pub(super) is_wanted: bool,
     is_refusing: bool,
+    /// What waits could not be read last.
+    is_stuck: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,7 +144,8 @@ impl Pipeline {
     /// Whether a batch is to be read: all is wanted, or there is a whole one and the control plane takes them.
     fn wants(&self, desk: &Desk<'_>) -> bool {
         let is_full = self.spool.waiting >= desk.settings.batch_size as u64;
-        self.can_ship(desk) && (self.spool.is_wanted || is_full && !self.leg.is_failing)
+        let is_held_up = self.leg.is_failing || self.spool.is_stuck;
+        self.can_ship(desk) && (self.spool.is_wanted || is_full && !is_held_up)
     }
 
     pub(super) fn spooled(&mut self, desk: &mut Desk<'_>, spooled: Spooled) {
@@ -156,6 +160,7 @@ impl Pipeline {
             Spooled::Read { records, place, damaged } => {
                 self.loaded(desk, records, (place, damaged));
             }
+            Spooled::Unread(reason) => self.unread(desk, reason),
             Spooled::Settled { waiting } => self.settled_on_disk(waiting),
         }
     }
@@ -204,6 +209,18 @@ impl Pipeline {
         self.trim(desk);
     }
 
+    fn unread(&mut self, desk: &mut Desk<'_>, reason: String) {
+        self.spool.phase = Phase::Resting;
+        self.spool.is_wanted = false;
+        if !mem::replace(&mut self.spool.is_stuck, true) {
+            let name = desk.pipe.name();
+            desk.tell(Notice::warn(format!(
+                "{}; the {name} that wait there stay, and are tried again at each {name}.report_interval",
+                one_line(reason)
+            )));
+        }
+    }
+
     fn loaded(
         &mut self,
         desk: &mut Desk<'_>,
@@ -211,6 +228,7 @@ impl Pipeline {
         (place, damaged): (Option<Place>, u64),
     ) {
         self.spool.phase = Phase::Resting;
+        self.spool.is_stuck = false;
         if damaged > 0 {
             desk.tell(Notice::warn(format!(
                 "{damaged} bytes of the {} that waited on the disk are damaged and passed over",

@@ -19,7 +19,10 @@ use meshward_core::{
 };
 use rustix::io::Errno;
 
-use crate::voice::place::{self, Identity, Look};
+use crate::voice::{
+    place::{self, Identity, Look},
+    way::Astray,
+};
 
 /// How much of a file is read at a time.
 pub(super) const CHUNK: usize = 64 << 10;
@@ -64,7 +67,7 @@ impl Tail {
         unit: &Arc<str>,
         (identity, kept): (Identity, Option<Place>),
         now: Now,
-    ) -> Result<Option<Self>, Errno> {
+    ) -> Result<Option<Self>, Astray> {
         let Some(file) = place::regular(Path::new(&**unit))? else { return Ok(None) };
         let look = Look::at(&file)?;
         if look.identity != identity {
@@ -76,7 +79,7 @@ impl Tail {
     }
 
     /// The file of a place, by whatever name it has in the folder of a path.
-    pub(super) fn find(unit: &Arc<str>, place: Place, now: Now) -> Result<Option<Self>, Errno> {
+    pub(super) fn find(unit: &Arc<str>, place: Place, now: Now) -> Result<Option<Self>, Astray> {
         let Some((file, look)) = place::find(Path::new(&**unit), place)? else { return Ok(None) };
         let place = place.renewed(&look.found());
         Ok(Some(Self::held(unit, file, (place, look.size), now)?))
@@ -117,7 +120,7 @@ impl Tail {
     }
 
     /// Looks how long it is by now, and whether it was written anew. Tells whether it is still there.
-    pub(super) fn look(&mut self, now: Now) -> Result<bool, Errno> {
+    pub(super) fn look(&mut self, now: Now) -> Result<bool, Astray> {
         if self.file.is_none() && !self.reopen()? {
             return Ok(false);
         }
@@ -139,7 +142,7 @@ impl Tail {
     }
 
     /// A file that has left its path has another name in its folder, or is not found.
-    fn reopen(&mut self) -> Result<bool, Errno> {
+    fn reopen(&mut self) -> Result<bool, Astray> {
         let opened = match self.left {
             None => place::regular(Path::new(&*self.unit))?,
             Some(_) => place::find(Path::new(&*self.unit), self.place)?.map(|(file, _)| file),

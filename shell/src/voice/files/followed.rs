@@ -10,7 +10,8 @@ use std::{
 
 use super::{
     follow::{Record, Share, Tail},
-    glob::{FILES_MAX, Troubles},
+    glob::FILES_MAX,
+    troubles::Troubles,
 };
 use crate::voice::place::Identity;
 use meshward_core::{
@@ -78,12 +79,9 @@ impl Followed {
         self.tails.retain(|tail| is_meant(&tail.unit));
         self.kept.retain(|path, _| is_meant(path));
         for tail in &mut self.tails {
-            let is_there = match files.get(&*tail.unit) {
-                Some(identity) => *identity == tail.identity(),
-                // A walk that could not look everywhere has not seen that it is gone.
-                None => std::fs::symlink_metadata(&*tail.unit).is_ok(),
-            };
-            tail.left = (!is_there).then(|| tail.left.unwrap_or(now.mono));
+            // A walk that could not look everywhere has not seen that it is gone.
+            let there = files.get(&*tail.unit).copied().or_else(|| identity_at(&tail.unit));
+            tail.left = (there != Some(tail.identity())).then(|| tail.left.unwrap_or(now.mono));
         }
         self.take_up(files, (now, &mut *troubles));
         let mut known: BTreeSet<Identity> = self.tails.iter().map(Tail::identity).collect();
@@ -291,6 +289,10 @@ impl Followed {
         }
         marks.into_iter().map(|(path, position)| (format!("{PLACE}{path}"), position)).collect()
     }
+}
+
+fn identity_at(path: &str) -> Option<Identity> {
+    std::fs::symlink_metadata(path).ok().map(|found| Identity::of(&found))
 }
 
 const GONE: &str =

@@ -3,27 +3,35 @@
 //! | What is met | What is done |
 //! |---|---|
 //! | a regular file that is meant | found |
-//! | a folder that a pattern leads to | looked into; through a symbolic link only where the pattern names it |
+//! | a folder that a pattern leads to | looked into; through a symbolic link only where the pattern names it, and `way.rs` trusts it |
 //! | a symbolic link, a pipe, a socket or a device that is meant | refused, and told |
+//! | the data directory of this agent, and what the kernel shows of itself, as `/proc` | never looked into |
+//! | more than can be followed | each user's part of it, as `crowd.rs` says |
 //!
 //! Specification: `reliability.md` section 3 (Log files by glob).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt::Display,
     os::fd::OwnedFd,
 };
 
-use meshward_core::{
-    legible,
-    wire::sources::pattern::{Here, Pattern},
-};
+use meshward_core::wire::sources::pattern::{Here, Pattern};
 use rustix::{
-    fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat},
+    fs::{
+        AtFlags, CWD, Dir, FileType, FsWord, Mode, OFlags, PROC_SUPER_MAGIC, fstat, fstatfs,
+        openat, statat,
+    },
     io::Errno,
 };
 
-use crate::voice::place::Identity;
+use super::{
+    crowd::{Budget, Crowd},
+    troubles::Troubles,
+};
+use crate::voice::{
+    place::Identity,
+    way::{self, Astray},
+};
 
 /// The most files that are found.
 pub(crate) const FILES_MAX: usize = 512;
@@ -37,38 +45,50 @@ const NAMES_MAX: usize = 65_536;
 /// How deep below the root a folder may be.
 const DEPTH_MAX: usize = 64;
 
-/// The most troubles of one round that are told.
-const TROUBLES_MAX: usize = 8;
+/// The file systems by which the kernel shows itself: proc, sysfs, debugfs, tracefs, securityfs, and control groups. To
+/// read there may do something, and what processes were started with stands there.
+const OF_THE_KERNEL: [FsWord; 7] = [
+    PROC_SUPER_MAGIC,
+    0x6265_6572,
+    0x6462_6720,
+    0x7472_6163,
+    0x7363_6673,
+    0x0027_e0eb,
+    0x6367_7270,
+];
 
 /// What a round finds.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Walk {
     pub(super) files: BTreeMap<String, Identity>,
     pub(super) troubles: Troubles,
-    directories: usize,
-    names: usize,
-    crowded: bool,
 }
 
-/// What went wrong in a round, as much of it as is told.
-#[derive(Debug, Default)]
-pub(super) struct Troubles {
-    told: BTreeSet<String>,
-    untold: usize,
+#[derive(Debug)]
+struct Walker {
+    /// The folder that is kept out of.
+    own: Option<Identity>,
+    crowd: Crowd,
+    troubles: Troubles,
+    directories: Budget,
+    names: Budget,
+    crowded: bool,
 }
 
 /// A folder on the way, and what of a pattern it may be.
 #[derive(Clone, Copy, Debug)]
 struct Folder<'f> {
-    pattern: &'f Pattern,
+    pattern: (usize, &'f Pattern),
     here: Here,
     fd: &'f OwnedFd,
+    owner: u32,
     /// Without a slash at its end.
     path: &'f str,
     depth: usize,
 }
 
 /// What a name stands for in a pattern.
+#[derive(Clone, Copy, Debug)]
 struct Meant<'n> {
     name: &'n str,
     below: Here,
@@ -80,35 +100,47 @@ struct Meant<'n> {
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Looks for the files that these patterns mean.
-pub(super) fn walk(patterns: &[Pattern]) -> Walk {
-    let mut walk = Walk::default();
+/// Looks for the files that these patterns mean, and never in the folder that is kept out of.
+pub(super) fn walk(patterns: &[Pattern], own: Option<Identity>) -> Walk {
+    let mut walker = Walker {
+        own,
+        crowd: Crowd::default(),
+        troubles: Troubles::default(),
+        directories: Budget::new(DIRECTORIES_MAX),
+        names: Budget::new(NAMES_MAX),
+        crowded: false,
+    };
     match openat(CWD, "/", FOLDER, Mode::empty()) {
         Ok(root) => {
-            for pattern in patterns {
-                let here = pattern.root();
-                walk.folder(Folder { pattern, here, fd: &root, path: "", depth: 0 });
+            for pattern in patterns.iter().enumerate() {
+                let here = pattern.1.root();
+                walker.folder(Folder { pattern, here, fd: &root, owner: 0, path: "", depth: 0 });
             }
         }
-        Err(error) => walk.troubles.refused("/", error),
+        Err(error) => walker.troubles.refused("/", error),
     }
-    if walk.crowded {
-        walk.troubles.told.insert(format!(
-            "logs.file_patterns: more than {FILES_MAX} files, {DIRECTORIES_MAX} folders or {NAMES_MAX} names are met, \
-             and the rest is not read: narrow the patterns"
-        ));
-    }
-    walk
+    walker.done()
 }
 
-impl Walk {
+impl Walker {
+    fn done(self) -> Walk {
+        let Self { crowd, mut troubles, crowded, .. } = self;
+        let (files, is_left_out) = crowd.shared(FILES_MAX);
+        if crowded || is_left_out {
+            troubles.tell_of_all(format!(
+                "logs.file_patterns: more than {FILES_MAX} files, {DIRECTORIES_MAX} folders or {NAMES_MAX} names are met, \
+                 or more than the part of one user in them, and the rest is not read: narrow the patterns"
+            ));
+        }
+        Walk { files, troubles }
+    }
+
     fn folder(&mut self, folder: Folder<'_>) {
-        self.directories += 1;
-        if self.directories > DIRECTORIES_MAX || folder.depth > DEPTH_MAX {
+        if folder.depth > DEPTH_MAX || !self.directories.take(folder.owner) {
             self.crowded = true;
             return;
         }
-        if let Some(only) = folder.pattern.only(folder.here) {
+        if let Some(only) = folder.pattern.1.only(folder.here) {
             self.name(folder, only, true);
             return;
         }
@@ -126,14 +158,14 @@ impl Walk {
         let mut names = BTreeSet::new();
         for entry in Dir::new(openat(folder.fd, ".", LISTED, Mode::empty())?)? {
             let entry = entry?;
-            self.names += 1;
-            if self.names > NAMES_MAX {
+            if !self.names.take(folder.owner) {
                 self.crowded = true;
                 break;
             }
             let name = entry.file_name().to_string_lossy();
-            let leads = !folder.pattern.below(folder.here, &name).is_nowhere();
-            if name == "." || name == ".." || !(leads || folder.pattern.means(folder.here, &name)) {
+            let (_, pattern) = folder.pattern;
+            let leads = !pattern.below(folder.here, &name).is_nowhere();
+            if name == "." || name == ".." || !(leads || pattern.means(folder.here, &name)) {
                 continue;
             }
             if entry.file_name().to_str().is_err() {
@@ -147,38 +179,41 @@ impl Walk {
     }
 
     fn name(&mut self, folder: Folder<'_>, name: &str, by_name: bool) {
-        let below = folder.pattern.below(folder.here, name);
-        let as_file = folder.pattern.means(folder.here, name);
+        let below = folder.pattern.1.below(folder.here, name);
+        let as_file = folder.pattern.1.means(folder.here, name);
         let path = format!("{}/{name}", folder.path);
         match statat(folder.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
                 let identity = Identity { device: stat.st_dev, inode: stat.st_ino };
                 let kind = FileType::from_raw_mode(stat.st_mode);
-                self.met(folder, path, (kind, identity), &Meant { name, below, as_file, by_name });
+                let meant = Meant { name, below, as_file, by_name };
+                if kind == FileType::RegularFile && as_file {
+                    let group = (folder.pattern.0, stat.st_uid);
+                    self.crowded |= !self.crowd.found(group, path, identity);
+                } else {
+                    self.met(folder, &path, kind, meant);
+                }
             }
             Err(Errno::NOENT | Errno::NOTDIR) => {}
             Err(error) => self.troubles.refused(&path, error),
         }
     }
 
-    fn met(
-        &mut self,
-        folder: Folder<'_>,
-        path: String,
-        (kind, identity): (FileType, Identity),
-        meant: &Meant<'_>,
-    ) {
+    fn met(&mut self, folder: Folder<'_>, path: &str, kind: FileType, meant: Meant<'_>) {
         let leads = !meant.below.is_nowhere();
         match kind {
-            FileType::RegularFile if meant.as_file => self.found(path, identity),
             FileType::RegularFile => {}
             FileType::Directory if leads => {
-                self.enter(folder, &path, meant, FOLDER | OFlags::NOFOLLOW)
+                let flags = FOLDER | OFlags::NOFOLLOW;
+                let opened = openat(folder.fd, meant.name, flags, Mode::empty());
+                self.enter(folder, path, meant, opened.map_err(Astray::from));
             }
-            FileType::Directory if meant.by_name => self.troubles.tell(&path, IS_FOLDER),
+            FileType::Directory if meant.by_name => self.troubles.tell(path, IS_FOLDER),
             FileType::Directory => {}
-            FileType::Symlink if leads && meant.by_name => self.enter(folder, &path, meant, FOLDER),
-            FileType::Symlink if meant.as_file => self.troubles.tell(&path, IS_LINK),
+            FileType::Symlink if leads && meant.by_name => {
+                self.enter(folder, path, meant, way::below(folder.fd, meant.name));
+            }
+            FileType::Symlink if meant.as_file => self.troubles.tell(path, IS_LINK),
             FileType::Symlink => {}
             FileType::Fifo
             | FileType::Socket
@@ -187,7 +222,7 @@ impl Walk {
             | FileType::Unknown
                 if meant.as_file =>
             {
-                self.troubles.tell(&path, IS_SPECIAL)
+                self.troubles.tell(path, IS_SPECIAL)
             }
             FileType::Fifo
             | FileType::Socket
@@ -197,59 +232,43 @@ impl Walk {
         }
     }
 
-    fn enter(&mut self, folder: Folder<'_>, path: &str, meant: &Meant<'_>, flags: OFlags) {
-        match openat(folder.fd, meant.name, flags, Mode::empty()) {
-            Ok(fd) => self.folder(Folder {
+    fn enter(
+        &mut self,
+        folder: Folder<'_>,
+        path: &str,
+        meant: Meant<'_>,
+        opened: Result<OwnedFd, Astray>,
+    ) {
+        let looked = opened.and_then(|fd| Ok((self.owner(&fd)?, fd)));
+        match looked {
+            Ok((Some(owner), fd)) => self.folder(Folder {
                 here: meant.below,
                 fd: &fd,
+                owner,
                 path,
                 depth: folder.depth + 1,
                 ..folder
             }),
+            Ok((None, _)) if meant.by_name => self.troubles.tell(path, IS_NO_PLACE),
+            Ok((None, _)) => {}
             // It went, or became something else, meanwhile.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+            Err(Astray::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {}
             Err(error) => self.troubles.refused(path, error),
         }
     }
 
-    fn found(&mut self, path: String, identity: Identity) {
-        if self.files.len() < FILES_MAX || self.files.contains_key(&path) {
-            self.files.insert(path, identity);
-        } else {
-            self.crowded = true;
-        }
+    /// Whose folder this is, unless it is never looked into.
+    fn owner(&self, fd: &OwnedFd) -> Result<Option<u32>, Errno> {
+        let stat = fstat(fd)?;
+        let identity = Identity { device: stat.st_dev, inode: stat.st_ino };
+        let is_closed = self.own == Some(identity) || OF_THE_KERNEL.contains(&fstatfs(fd)?.f_type);
+        Ok((!is_closed).then_some(stat.st_uid))
     }
 }
 
+const IS_NO_PLACE: &str =
+    "it is the agent's own, or shows the kernel itself, and is not read: leave it out";
 const IS_FOLDER: &str = "it is a folder: write \"/*\" behind it for the files in it";
 const IS_LINK: &str =
     "it is a symbolic link, which is not followed: name the file that it leads to";
 const IS_SPECIAL: &str = "it is no regular file, and only those are read: leave it out";
-
-impl Troubles {
-    /// Tells what is wrong with a path, and how to mend it where that is known.
-    pub(super) fn tell(&mut self, path: &str, what: impl Display) {
-        let path = legible::line(if path.is_empty() { "/" } else { path });
-        let text = format!("{path}: {what}");
-        if self.told.len() < TROUBLES_MAX {
-            self.told.insert(text);
-        } else if !self.told.contains(&text) {
-            self.untold += 1;
-        }
-    }
-
-    /// Tells that the system refused something about a path.
-    pub(super) fn refused(&mut self, path: &str, error: Errno) {
-        match error {
-            Errno::ACCESS | Errno::PERM => self.tell(path, format_args!("{error}: {MAY_NOT}")),
-            error => self.tell(path, format_args!("it cannot be read: {error}")),
-        }
-    }
-
-    pub(super) fn texts(self) -> Vec<String> {
-        let untold = (self.untold > 0).then(|| format!("{} more are not told", self.untold));
-        self.told.into_iter().chain(untold).collect()
-    }
-}
-
-const MAY_NOT: &str = "add the user of the agent to the group that may read it, such as adm";

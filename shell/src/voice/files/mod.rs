@@ -15,13 +15,17 @@
 //! Specification: "Observability configuration" (`file_patterns`), "Limits" (File log source); `decisions.md` section 8
 //! (Offsets and cursors of log sources).
 
+mod crowd;
 mod follow;
 mod followed;
 mod glob;
 #[cfg(test)]
 mod tests;
+mod troubles;
 
 use std::{
+    fs,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -32,7 +36,10 @@ use meshward_core::{
     wire::{sources::pattern::Pattern, timestamp::Timestamp},
 };
 
-use super::source::{Collector, Wanted, feed};
+use super::{
+    place::Identity,
+    source::{Collector, Wanted, feed},
+};
 use crate::clock;
 use follow::{CHUNK, Record};
 use followed::Followed;
@@ -51,6 +58,8 @@ pub(crate) struct Files {
     hostname: Arc<str>,
     followed: Followed,
     buffer: Box<[u8]>,
+    /// The folder in which nothing is read, whatever the patterns mean.
+    own: Option<PathBuf>,
 }
 
 impl Patterns {
@@ -75,7 +84,12 @@ impl Patterns {
 impl Files {
     pub(crate) fn new(patterns: Patterns, hostname: Arc<str>) -> Self {
         let buffer = vec![0; CHUNK].into();
-        Self { patterns, hostname, followed: Followed::new(PATIENCE), buffer }
+        Self { patterns, hostname, followed: Followed::new(PATIENCE), buffer, own: None }
+    }
+
+    /// Reads nothing in this folder, which holds the keys of the agent.
+    pub(crate) fn keeping_out_of(self, folder: &Path) -> Self {
+        Self { own: Some(folder.to_owned()), ..self }
     }
 
     fn round(&mut self, wanted: &Wanted, now: Now) -> Feed {
@@ -83,7 +97,8 @@ impl Files {
             self.followed.go_on(from);
         }
         let patterns = self.patterns.now();
-        let mut walk = glob::walk(&patterns);
+        let own = self.own.as_deref().and_then(|own| fs::metadata(own).ok());
+        let mut walk = glob::walk(&patterns, own.map(|own| Identity::of(&own)));
         self.followed.settle(&walk.files, &patterns, (now, &mut walk.troubles));
         let timestamp = Timestamp::from(now.wall);
         let mut record = Record { hostname: &self.hostname, timestamp, entries: Vec::new() };

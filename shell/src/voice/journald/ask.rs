@@ -18,7 +18,7 @@ use meshward_core::wire::sources::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
-    process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
+    process::{Pid, PidfdFlags, Resource, Rlimit, Signal, kill_process_group, pidfd_open, prlimit},
 };
 
 use crate::actions::tool::PATH;
@@ -29,6 +29,10 @@ const CHUNK: usize = 64 << 10;
 /// How much of what the program complains about is kept, in bytes.
 const WORDS_MAX: usize = 4 << 10;
 
+/// How much memory of its own the program may take, in bytes: many times what the longest line needs. The tool holds an
+/// entry some forty times over while it writes it, and any user may make one of hundreds of megabytes.
+const MEMORY_MAX: u64 = 256 << 20;
+
 /// How a run ended.
 #[derive(Debug)]
 pub(super) enum Ended {
@@ -38,6 +42,16 @@ pub(super) enum Ended {
     Enough,
     /// Its time was over.
     Late,
+}
+
+impl Ended {
+    /// Whether it had no more to say, and no fault.
+    pub(super) fn is_good(&self) -> bool {
+        match self {
+            Self::Whole(status) => status.success(),
+            Self::Enough | Self::Late => false,
+        }
+    }
 }
 
 /// Whether more lines are wanted.
@@ -70,6 +84,12 @@ pub(super) fn ask(
         .process_group(0)
         .spawn()?;
     let mut running = Running(child);
+    let memory = Rlimit { current: Some(MEMORY_MAX), maximum: Some(MEMORY_MAX) };
+    match prlimit(Some(Pid::from_child(&running.0)), Resource::Data, memory) {
+        // It has ended already.
+        Ok(_) | Err(Errno::SRCH) => {}
+        Err(error) => return Err(error.into()),
+    }
     let mut words = Vec::new();
     let ended = running.listen(until, &mut words, take)?;
     Ok((ended, String::from_utf8_lossy(&words).trim().to_owned()))

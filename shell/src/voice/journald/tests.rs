@@ -242,6 +242,35 @@ fn a_tool_that_hangs_is_ended_with_all_that_it_began() {
 }
 
 #[test]
+fn a_message_that_takes_the_tool_too_long_or_too_much_is_left_out_and_the_later_ones_are_read() {
+    for ending in ["sleep 1000", "exit 1", "kill -9 $$"] {
+        let mut scene = Scene::new(&format!(
+            "case \"$*\" in *--all*--cursor=c=2*) grep c=2 journal; {ending};; esac\n{TOOL}"
+        ));
+        scene.journald.limit = Duration::from_secs(1);
+        scene.journal(1..3);
+        assert_eq!(messages(&scene.feed(10)), ["1", "2"], "{ending}");
+        let long = entry(3, 1).replace("\"MESSAGE\":\"3\"", "\"MESSAGE\":null");
+        let lines = [entry(2, 1), long, entry(4, 1)].concat();
+        fs::write(scene.path("journal"), lines).unwrap();
+        let feed = scene.feed(10);
+        assert_eq!((messages(&feed), feed.lost, feed.troubles.len()), (vec![], 0, 1), "{ending}");
+        let feed = scene.feed(10);
+        assert_eq!((messages(&feed), feed.lost), (vec!["4".to_owned()], 1), "{ending}");
+        assert!(feed.troubles[0].starts_with("1 messages of the journal were left out"));
+        assert_eq!((scene.feed(10).troubles.len(), scene.text("told").lines().count()), (0, 3));
+        assert!(scene.text("told").lines().last().unwrap().contains("--all"), "{ending}");
+    }
+}
+
+#[test]
+fn a_tool_is_held_to_its_memory() {
+    // It is held to it once it has begun.
+    let mut scene = Scene::new("until [ \"$(ulimit -d)\" = 262144 ]; do :; done");
+    assert_eq!(scene.feed(10).troubles, Vec::<String>::new());
+}
+
+#[test]
 fn a_tool_that_closes_its_streams_and_hangs_is_ended_too() {
     let mut scene = Scene::new("cat journal; exec >&- 2>&-; exec sleep 600");
     scene.journal(1..2);

@@ -42,7 +42,7 @@ pub(super) fn append(file: &mut File, length: u64, bytes: &[u8]) -> io::Result<(
 /// The whole of a regular file.
 pub(super) fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    place::open(path)?.take(most).read_to_end(&mut bytes)?;
+    place::open_own(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -3,18 +3,23 @@
 use std::{
     collections::VecDeque,
     fs::{self, DirBuilder, File},
-    io,
+    io, mem,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
 use meshward_core::wire::spool::{Found, Frames, Place, segment_name, segment_number};
 
+use rustix::io::Errno;
+
 use super::segment::{self, Segment, create, read_file};
 
 /// The file that holds how far the records are done with.
 const PLACE: &str = "place";
 const PLACE_NEXT: &str = "place.next";
+
+/// What a file is called behind its number that was put aside.
+const ASIDE: &str = "unread";
 
 /// How many files a full spool has, so that giving one up costs little.
 const SEGMENTS: u64 = 8;
@@ -35,6 +40,8 @@ pub(crate) struct Spool {
     writer: Option<File>,
     /// The number of the next file.
     next: u64,
+    /// Bytes of files that could not be read at the start, until they are told.
+    damaged: usize,
 }
 
 /// What an append has done.
@@ -65,6 +72,11 @@ impl Spool {
             numbers.extend(entry?.file_name().to_str().and_then(segment_number));
         }
         numbers.sort_unstable();
+        // Its file went without the place being kept, and the next one may be given its number.
+        let place = match place.offset == 0 || numbers.contains(&place.segment) {
+            true => place,
+            false => Place { segment: place.segment.saturating_add(1), offset: 0 },
+        };
         let next = numbers.last().map_or(place.segment, |last| last.saturating_add(1));
         let mut spool = Self {
             folder: folder.to_owned(),
@@ -74,6 +86,7 @@ impl Spool {
             held: None,
             writer: None,
             next: next.max(place.segment),
+            damaged: 0,
         };
         for number in numbers {
             spool.take_over(number)?;
@@ -85,16 +98,25 @@ impl Spool {
     fn take_over(&mut self, number: u64) -> io::Result<()> {
         let path = self.path(number);
         if number < self.place.segment {
-            return fs::remove_file(path);
+            return segment::remove(&path);
         }
-        let bytes = read_file(&path, self.max_bytes)?;
+        let bytes = match read_file(&path, self.max_bytes) {
+            Ok(bytes) => bytes,
+            Err(error) if is_for_now(&error) => return Err(error),
+            Err(_) => {
+                let length = fs::symlink_metadata(&path).map_or(0, |found| found.len());
+                self.damaged += usize::try_from(length).unwrap_or(usize::MAX);
+                self.put_aside(number);
+                return Ok(());
+            }
+        };
         let begin = if number == self.place.segment { self.place.offset } else { 0 };
         let begin = usize::try_from(begin).unwrap_or(usize::MAX);
         let records =
             Frames::new(&bytes, begin).filter(|found| matches!(found, Found::Record { .. }));
         let records = records.count() as u64;
         if records == 0 {
-            return fs::remove_file(path);
+            return segment::remove(&path);
         }
         self.segments.push_back(Segment { number, bytes: bytes.len() as u64, records });
         Ok(())
@@ -112,7 +134,7 @@ impl Spool {
 
     /// Puts frames of so many records on the disk; all of them are durable, or none is there.
     pub(crate) fn append(&mut self, frames: &[u8], records: u64) -> io::Result<Appended> {
-        let dropped = self.make_room(frames.len() as u64)?;
+        let dropped = self.make_room(frames.len() as u64);
         self.roll()?;
         let (Some(file), Some(segment)) = (&mut self.writer, self.segments.back_mut()) else {
             return Err(io::Error::other("the spool has no file to write to"));
@@ -124,7 +146,7 @@ impl Spool {
     }
 
     /// Gives up the oldest files until there is room for so much more.
-    fn make_room(&mut self, more: u64) -> io::Result<u64> {
+    fn make_room(&mut self, more: u64) -> u64 {
         let mut dropped = 0;
         while self.bytes() + more > self.max_bytes {
             let oldest = self
@@ -136,9 +158,10 @@ impl Spool {
                 self.writer = None;
             }
             dropped += segment.records;
-            segment::remove(&self.path(segment.number))?;
+            // Where not even this succeeds, the next process finds it.
+            let _ = segment::remove(&self.path(segment.number));
         }
-        Ok(dropped)
+        dropped
     }
 
     /// Begins a new file where there is none, or the last one is long enough.
@@ -149,62 +172,78 @@ impl Spool {
             return Ok(());
         }
         let number = self.next;
+        // A name that is taken is not tried again.
+        self.next = self.next.saturating_add(1);
         self.writer = Some(create(&self.path(number))?);
-        self.next += 1;
         self.segments.push_back(Segment { number, bytes: 0, records: 0 });
         sync_folder(&self.folder)
     }
 
-    /// The oldest records, at most so many and about so many bytes of them, all from one file.
+    /// The oldest records, at most so many and about so many bytes of them, all from one file. An error is one of now,
+    /// such as too many open files; a file that cannot be read otherwise is put aside.
     pub(crate) fn read(&mut self, most: usize, most_bytes: usize) -> io::Result<Batch> {
-        let mut batch = Batch::default();
-        while let Some(segment) = self.segments.front() {
-            let (number, path) = (segment.number, self.path(segment.number));
+        let mut batch = Batch { damaged: mem::take(&mut self.damaged), ..Batch::default() };
+        while let Some(&Segment { number, bytes: length, .. }) = self.segments.front() {
             let begin = if number == self.place.segment { self.place.offset } else { 0 };
-            let bytes = read_file(&path, self.max_bytes)?;
-            let end = fill(&mut batch, &bytes, begin, (most, most_bytes));
-            if let Some(offset) = end {
-                self.held = Some((number, batch.payloads.len() as u64));
-                batch.place = Some(Place { segment: number, offset: offset as u64 });
-                break;
+            match read_file(&self.path(number), self.max_bytes) {
+                Ok(bytes) => {
+                    if let Some(offset) = fill(&mut batch, &bytes, begin, (most, most_bytes)) {
+                        self.held = Some((number, batch.payloads.len() as u64));
+                        batch.place = Some(Place { segment: number, offset: offset as u64 });
+                        break;
+                    }
+                }
+                Err(error) if is_for_now(&error) => return Err(error),
+                Err(_) => {
+                    batch.damaged += usize::try_from(length).unwrap_or(usize::MAX);
+                    self.put_aside(number);
+                }
             }
             // Nothing but damage is left of it.
-            self.forget_front()?;
+            self.forget_front();
         }
         Ok(batch)
     }
 
     /// What was read last is done with, up to this place.
-    pub(crate) fn settle(&mut self, place: Place) -> io::Result<()> {
+    pub(crate) fn settle(&mut self, place: Place) {
         let (_, records) = self.held.take().unwrap_or_default();
         let Some(front) = self.segments.front_mut().filter(|front| front.number == place.segment)
         else {
-            return Ok(());
+            return;
         };
         front.records = front.records.saturating_sub(records);
         self.place = place;
-        if front.records == 0 {
-            return self.forget_front();
+        match front.records {
+            0 => self.forget_front(),
+            _ => self.keep_place(),
         }
-        self.keep_place()
     }
 
-    fn forget_front(&mut self) -> io::Result<()> {
-        let Some(front) = self.segments.pop_front() else { return Ok(()) };
+    fn forget_front(&mut self) {
+        let Some(front) = self.segments.pop_front() else { return };
         if self.segments.is_empty() {
             self.writer = None;
         }
-        self.place = Place { segment: front.number + 1, offset: 0 };
+        self.place = Place { segment: front.number.saturating_add(1), offset: 0 };
         // First the place, so that no crash between the two brings the records back.
-        self.keep_place()?;
-        segment::remove(&self.path(front.number))
+        self.keep_place();
+        // Where the place is not kept, as on a full disk, this does, and makes room; else the next process sends them again.
+        let _ = segment::remove(&self.path(front.number));
     }
 
-    /// Not synced: what a power cut takes of it is sent once more.
-    fn keep_place(&self) -> io::Result<()> {
+    /// It would stand in front of all others at each start.
+    fn put_aside(&self, number: u64) {
+        let path = self.path(number);
+        // What cannot even be renamed is met again by the next process.
+        let _ = fs::rename(&path, path.with_extension(ASIDE));
+    }
+
+    /// Not synced, and tried once: what a power cut or a full disk takes of it is sent once more.
+    fn keep_place(&self) {
         let next = self.folder.join(PLACE_NEXT);
-        segment::write_whole(&next, &self.place.encode())?;
-        fs::rename(next, self.folder.join(PLACE))
+        let written = segment::write_whole(&next, &self.place.encode());
+        let _ = written.and_then(|()| fs::rename(next, self.folder.join(PLACE)));
     }
 
     fn path(&self, number: u64) -> PathBuf {
@@ -234,6 +273,12 @@ fn fill(
         }
     }
     end
+}
+
+/// Whether an error says nothing of the file itself.
+fn is_for_now(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN | Errno::INTR))
 }
 
 fn sync_folder(folder: &Path) -> io::Result<()> {

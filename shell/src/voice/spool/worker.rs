@@ -99,12 +99,15 @@ fn carry_out(spool: &mut Spool, place: &Place, order: SpoolOrder) -> Spooled {
         }
         SpoolOrder::Read { most } => match spool.read(most, READ_MAX) {
             Ok(batch) => told(place.pipe, &batch),
-            Err(error) => Spooled::Failed(failed(error)),
+            Err(error) => Spooled::Unread(format!(
+                "records cannot be read in {}: {error}",
+                place.folder.display()
+            )),
         },
-        SpoolOrder::Settle(at) => match spool.settle(at) {
-            Ok(()) => Spooled::Settled { waiting: spool.waiting() },
-            Err(error) => Spooled::Failed(failed(error)),
-        },
+        SpoolOrder::Settle(at) => {
+            spool.settle(at);
+            Spooled::Settled { waiting: spool.waiting() }
+        }
     }
 }
 

@@ -36,7 +36,7 @@ fn drain(spool: &mut Spool, most: usize) -> Vec<String> {
         let batch = spool.read(most, ALL).unwrap();
         let Some(place) = batch.place else { return all };
         all.extend(told(&batch));
-        spool.settle(place).unwrap();
+        spool.settle(place);
     }
 }
 
@@ -66,7 +66,7 @@ fn what_is_not_settled_is_there_at_the_next_start() {
     let mut spool = Spool::open(folder.path(), LARGE).unwrap();
     append(&mut spool, &texts(0..10));
     let batch = spool.read(4, ALL).unwrap();
-    spool.settle(batch.place.unwrap()).unwrap();
+    spool.settle(batch.place.unwrap());
     let unsettled = spool.read(4, ALL).unwrap();
     assert_eq!(told(&unsettled), texts(4..8));
     drop(spool);
@@ -165,7 +165,7 @@ fn the_file_of_a_batch_under_way_is_not_given_up() {
     append(&mut spool, &long[..1]);
     let batch = spool.read(1, ALL).unwrap();
     let dropped: u64 = long[1..].chunks(1).map(|text| append(&mut spool, text)).sum();
-    spool.settle(batch.place.unwrap()).unwrap();
+    spool.settle(batch.place.unwrap());
     assert_eq!(spool.waiting() + dropped + 1, 100);
 }
 
@@ -190,5 +190,49 @@ fn a_link_in_the_place_of_a_file_is_not_followed() {
     let inner = folder.path().join("spool");
     fs::create_dir(&inner).unwrap();
     std::os::unix::fs::symlink(&aim, inner.join("00000000000000000000.spool")).unwrap();
-    assert!(Spool::open(&inner, LARGE).is_err());
+    let mut spool = Spool::open(&inner, LARGE).unwrap();
+    assert_eq!((spool.waiting(), drain(&mut spool, 9)), (0, texts(0..0)));
+    assert!(inner.join("00000000000000000000.unread").is_symlink());
+}
+
+#[test]
+fn a_file_that_cannot_be_read_any_more_is_put_aside_and_the_others_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    let long: Vec<String> = (0..3).map(|_| "x".repeat(200 << 10)).collect();
+    long.chunks(1).for_each(|text| {
+        append(&mut spool, text);
+    });
+    assert_eq!(files(folder.path()), 3);
+    let broken = |number: u64| {
+        let path = folder.path().join(format!("{number:020}.spool"));
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(path).unwrap();
+    };
+    broken(0);
+    let batch = spool.read(9, ALL).unwrap();
+    assert_eq!((told(&batch), spool.waiting()), (long[1..2].to_vec(), 2));
+    assert!(batch.damaged > 200 << 10, "{}", batch.damaged);
+    broken(1);
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    assert_eq!(spool.waiting(), 1);
+    assert_eq!(drain(&mut spool, 9), long[2..]);
+    assert_eq!(files(folder.path()), 0);
+}
+
+#[test]
+fn a_place_that_cannot_be_kept_stops_nothing_and_costs_no_later_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    append(&mut spool, &texts(0..4));
+    let batch = spool.read(2, ALL).unwrap();
+    spool.settle(batch.place.unwrap());
+    // From now on nothing can be written there, as on a full disk.
+    fs::create_dir(folder.path().join("place.next")).unwrap();
+    assert_eq!(drain(&mut spool, 1), texts(2..4));
+    assert_eq!(files(folder.path()), 0, "what is done with makes room");
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    append(&mut spool, &texts(4..7));
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    assert_eq!(drain(&mut spool, 1), texts(4..7));
 }
