@@ -27,6 +27,8 @@ use crate::{
 const DOWN: Duration = Duration::from_secs(20);
 /// How long the world goes on when all faults are over.
 const AFTERMATH: u64 = 3600;
+/// How long before its end sources fall silent.
+const SILENCE: u64 = 600;
 /// What happens in it, so that it is seen how fast it reaches the nodes.
 const AFTERWARDS: [(u64, Afterwards); 10] = [
     (0, Afterwards::Bus(Bus::Restore)),
@@ -61,6 +63,10 @@ pub struct World {
     pub(crate) stirs: Rng,
     /// For what agents sense.
     pub(crate) senses: Rng,
+    /// For what the sources of nodes tell.
+    pub(crate) murmurs: Rng,
+    /// They fall silent then.
+    pub(crate) hushed_at: Option<Mono>,
     /// For what becomes of calls.
     pub(crate) fates: Rng,
     pub clock: Clock,
@@ -137,9 +143,11 @@ impl World {
             rng: Rng::new(script.seed ^ 0x5eed),
             stirs: Rng::new(script.seed ^ 0x571e),
             senses: Rng::new(script.seed ^ 0x5e45),
+            murmurs: Rng::new(script.seed ^ 0x70_9e),
+            hushed_at: None,
             fates: Rng::new(script.seed ^ 0xfa7e),
             clock: Clock::default(),
-            settings: vec![settings::agent(); script.nodes],
+            settings: vec![settings::agent(script.voice); script.nodes],
             plane_settings: settings::plane(keyring.public_text()),
             plane: Plane::default(),
             keyring,
@@ -157,7 +165,7 @@ impl World {
             entries: Vec::new(),
             sessions: BTreeMap::new(),
             next_event: 0,
-            checks: Checks::of(script.nodes),
+            checks: Checks::of(script.nodes, script.voice),
             journal: Journal::default(),
             summary: Summary::default(),
             script,
@@ -206,10 +214,11 @@ impl World {
 
     /// The script with everything that was drawn put into words, so that it does the same again.
     pub fn record(&self) -> Script {
-        let Script { seed, nodes, ref events, .. } = self.script;
+        let Script { seed, nodes, voice, ref events, .. } = self.script;
         Script {
             fates: self.met.clone(),
             flows: self.flowed.clone(),
+            voice,
             events: events.clone(),
             ..Script::quiet(seed).nodes(nodes)
         }
@@ -238,6 +247,8 @@ impl World {
         self.blocked.clear();
         self.lines.heal();
         self.checks.healed(self.clock.mono());
+        let silent = Duration::from_secs(AFTERMATH - SILENCE);
+        self.hushed_at = Some(self.clock.mono().after(silent));
         for node in &mut self.nodes {
             let missed = u64::from(node.crash.is_some()) + u64::from(node.failing_writes > 0);
             self.summary.missed += missed;
@@ -309,6 +320,8 @@ impl World {
             self.listener_tells(at, session);
         } else if self.nodes[at].sensing.due().is_some_and(|due| due <= now) {
             self.sensed(at);
+        } else if self.nodes[at].speaking.due().is_some_and(|due| due <= now) {
+            self.spoken(at);
         } else {
             self.feed(at, Input::Ticked);
             let wakeup = self.nodes[at].agent.as_ref().and_then(Agent::wakeup);
@@ -330,6 +343,7 @@ impl World {
         self.checks.restored(&self.nodes[at].disk);
         self.checks.started(at, &self.nodes[at]);
         self.note(Entry::Started { node: at });
+        self.open_spools(at);
         self.feed(at, Input::Restarted(Box::new(memory)));
     }
 
@@ -338,6 +352,7 @@ impl World {
         self.note(Entry::Died { node: at });
         let start_at = self.clock.mono().after(DOWN);
         self.hang_up_all(at);
+        self.nodes[at].drop_orders(&mut self.murmurs);
         self.nodes[at].die(start_at);
     }
 }
