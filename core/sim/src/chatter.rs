@@ -168,16 +168,11 @@ fn event(id: Id, kind: Kind) -> AuditEntry {
 
 /// Where a place goes on behind so many records.
 pub(crate) fn position(place: usize, number: usize) -> Position {
-    match PLACES[place].source {
-        Source::Journald => Position::Cursor(number.to_string()),
-        _ => Position::Offset {
-            device: 1,
-            inode: place as u64,
-            offset: number as u64,
-            head_len: 0,
-            head: 0,
-        },
+    if PLACES[place].source == Source::Journald {
+        return Position::Cursor(number.to_string());
     }
+    let (inode, offset) = (place as u64, number as u64);
+    Position::Offset { device: 1, inode, offset, head_len: 0, head: 0 }
 }
 
 /// How many records are in front of a position.

@@ -71,7 +71,22 @@ impl Route {
             Self::Metrics => Some(Pipe::Metrics),
             Self::Logs => Some(Pipe::Logs),
             Self::Audit => Some(Pipe::Audit),
-            _ => None,
+            Self::Register
+            | Self::Heartbeat
+            | Self::Pull
+            | Self::Rotate
+            | Self::Ack
+            | Self::Started
+            | Self::Declared
+            | Self::Terminal
+            | Self::Report
+            | Self::SessionStarted
+            | Self::SessionEnded
+            | Self::Upload
+            | Self::Events
+            | Self::Endpoint
+            | Self::Manifest
+            | Self::Violations => None,
         }
     }
 

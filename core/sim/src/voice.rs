@@ -159,12 +159,12 @@ impl World {
         }
         let mut feeds: Vec<Feed> = Vec::new();
         for (place, of) in PLACES.iter().enumerate().filter(|(_, of)| of.pipe == collect.pipe) {
-            if talks {
-                draw(murmurs, chatter, place);
-            }
             if murmurs.odds(40) {
                 feeds.push(silent(of.source, collect.pipe));
                 continue;
+            }
+            if talks {
+                draw(murmurs, chatter, place);
             }
             feeds.push(hear((chatter, speaking), place, collect.room));
         }

@@ -117,6 +117,8 @@ pub struct Summary {
     pub reports: u64,
     /// Outputs that the control plane took, since it started last.
     pub uploads: u64,
+    /// Records that the control plane took, each once.
+    pub records: u64,
     /// Events of the script, and those among them that could not happen as it stood.
     pub events: u64,
     pub missed: u64,
@@ -205,6 +207,7 @@ impl World {
         let rested = self.checks.rested(&rest);
         self.logged(rested)?;
         self.summary.virtual_time = self.clock.mono().since_origin();
+        self.summary.records = self.checks.records();
         self.summary.rotations = self.counter("key_rotate_count");
         self.summary.registrations = self.counter("registration_count");
         self.summary.reports = self.counter("report_put_count");

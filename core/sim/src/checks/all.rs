@@ -220,6 +220,11 @@ impl Checks {
         self.endpoint.discovers(at, round, now, &mut self.found);
     }
 
+    /// How many records the control plane took, each counted once.
+    pub fn records(&self) -> u64 {
+        self.voice.records()
+    }
+
     pub fn restored(&mut self, disk: &Disk) {
         self.keys.restored(disk);
     }

@@ -1,7 +1,9 @@
 //! What became of each record of one pipeline of one node, over all its processes.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use meshward_core::{
     agent::{
@@ -36,6 +38,8 @@ pub(super) struct Ledger {
     /// How many records dropped that cannot be named, and how many processes held that are gone.
     unnamed: u64,
     died_with: u64,
+    /// How many sources lost that have nothing wait.
+    lost: u64,
     /// How many records of each place the disk says are done with, and how many of those are nowhere.
     passed: [usize; PLACES.len()],
     missing: u64,
@@ -55,6 +59,8 @@ struct Life {
     round: Option<u64>,
     rounds: u64,
     is_ordered: bool,
+    /// The disk is not used any more.
+    is_cut_off: bool,
     /// The control plane asked to be left alone until then.
     rests: Option<Mono>,
     figures: Option<PipeFigures>,
@@ -107,9 +113,14 @@ fn says(response: &Response, code: &str) -> bool {
 }
 
 impl Ledger {
+    pub(super) fn records(&self) -> u64 {
+        self.taken.len() as u64
+    }
+
     pub(super) fn died(&mut self) {
         let figures = self.figures();
         self.unnamed += account::unnamed(&figures);
+        self.lost += account::dropped(&figures, Reason::LostAtSource);
         self.died_with += figures.held_records + account::dropped(&figures, Reason::Stopped);
         self.life = Life::default();
     }
@@ -145,11 +156,13 @@ impl Ledger {
     }
 
     /// The disk has told, and of what stands there where it was opened.
-    pub(super) fn spooled(&mut self, ids: Vec<Option<Id>>) {
+    pub(super) fn spooled(&mut self, ids: Vec<Option<Id>>, has_failed: bool) {
         self.life.is_ordered = false;
-        for (number, id) in ids.into_iter().enumerate() {
+        self.life.is_cut_off |= has_failed;
+        for (number, id) in ids.into_iter().enumerate().rev() {
             if let Some(id) = id {
-                self.life.handed.entry(id).or_default().push(number as u64);
+                // Something may have been handed over before the disk was opened.
+                self.life.handed.entry(id).or_default().insert(0, number as u64);
             }
         }
     }
@@ -304,20 +317,26 @@ impl Ledger {
     pub(super) fn rested(&self, pipe: Pipe, node: &Node, found: &mut Found) {
         let figures = self.figures();
         found.unless(figures.held_records == 0, "nothing is held in the end");
-        found.unless(node.spools[pipe as usize].waiting() == 0, "nothing waits on the disk in the end");
+        let spool = &node.spools[pipe as usize];
+        found.unless(
+            spool.waiting() == 0 || self.life.is_cut_off,
+            "nothing waits on the disk in the end that is in use",
+        );
+        let stored: BTreeSet<_> = spool.ids(pipe).into_iter().flatten().collect();
         let unnamed = self.unnamed + account::unnamed(&figures);
         let places = PLACES.iter().enumerate().filter(|(_, place)| place.pipe == pipe);
         let (mut waiting, mut others) = (0, 0);
         for (place, of) in places {
             let ids = (0..node.chatter.len(place)).map(|number| Id { place, number });
             let lost = ids.filter(|id| is_owed(&node.chatter, *id)).filter(|id| {
-                !self.taken.contains(id) && !self.excused.contains(id)
+                ![&self.taken, &self.excused, &stored].iter().any(|done| done.contains(id))
             });
             *(if of.waits { &mut waiting } else { &mut others }) += lost.count() as u64;
         }
         found.unless(waiting <= unnamed, "every record that waits at its source comes in the end");
+        let lost = self.lost + account::dropped(&figures, Reason::LostAtSource);
         found.unless(
-            waiting + others <= unnamed + self.died_with,
+            waiting + others <= unnamed + lost + self.died_with,
             "every record comes in the end that no process died with",
         );
     }

@@ -35,6 +35,11 @@ impl Voice {
         Self { speech, nodes: vec![Speaker::default(); nodes] }
     }
 
+    pub(super) fn records(&self) -> u64 {
+        let pipes = self.nodes.iter().flat_map(|speaker| &speaker.pipes);
+        pipes.map(Ledger::records).sum()
+    }
+
     pub(super) fn died(&mut self, at: usize) {
         self.nodes[at].pipes.iter_mut().for_each(Ledger::died);
         self.nodes[at].causes = Default::default();
@@ -91,7 +96,8 @@ impl Voice {
                 | Spooled::Refused { .. }
                 | Spooled::Settled { .. } => Vec::new(),
             };
-            speaker.pipes[*pipe as usize].spooled(ids);
+            let has_failed = matches!(**spooled, Spooled::Failed(_));
+            speaker.pipes[*pipe as usize].spooled(ids, has_failed);
             speaker.causes[*pipe as usize] = Cause::of_spool(spooled);
         }
         if let Input::Answered { call, answer, .. } = input {
