@@ -33,7 +33,7 @@ pub struct PipeFigures {
     pub dropped: Vec<(Reason, u64)>,
     /// Records that wait or are on their way now.
     pub held_records: u64,
-    /// What they take, in bytes.
+    /// What those of them take that are in memory, in bytes.
     pub held_bytes: u64,
     /// Every outcome, in the order of [`Outcome::ALL`], with how many requests to the control plane ended so.
     pub requests: Vec<(Outcome, u64)>,

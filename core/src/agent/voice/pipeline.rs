@@ -259,7 +259,7 @@ impl Pipeline {
             local_only: account.local_only,
             dropped: Reason::ALL.map(|reason| (reason, account.dropped(reason))).into(),
             held_records: self.held() as u64,
-            held_bytes: self.buffer.bytes() as u64,
+            held_bytes: (self.buffer.bytes() + self.spool.bytes()) as u64,
             requests: Outcome::ALL.map(|outcome| (outcome, account.requests(outcome))).into(),
             last_success: self.leg.last_success.map(|now| now.mono),
             local: settings.local.as_ref().map(|_| self.local.figures),
