@@ -22,6 +22,7 @@ mod faults;
 mod faults_reports;
 #[cfg(feature = "fault-tests")]
 mod faults_rotation;
+mod flood;
 mod hooks;
 mod hooks_look;
 mod hooks_place;
@@ -50,6 +51,7 @@ mod session_gone;
 mod session_wire;
 #[cfg(feature = "fault-tests")]
 mod strace;
+mod soak;
 mod stream;
 mod stream_wire;
 mod tcp;
