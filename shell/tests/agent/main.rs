@@ -23,10 +23,14 @@ mod faults_reports;
 #[cfg(feature = "fault-tests")]
 mod faults_rotation;
 mod flood;
+#[cfg(feature = "tool-tests")]
+mod fuse;
 mod hooks;
 mod hooks_look;
 mod hooks_place;
 mod hooks_run;
+#[cfg(feature = "tool-tests")]
+mod hung;
 mod integrity;
 mod kept;
 mod kills;
@@ -49,9 +53,9 @@ mod session;
 #[cfg(feature = "nat-tests")]
 mod session_gone;
 mod session_wire;
+mod soak;
 #[cfg(feature = "fault-tests")]
 mod strace;
-mod soak;
 mod stream;
 mod stream_wire;
 mod tcp;

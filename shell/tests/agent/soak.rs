@@ -303,14 +303,18 @@ async fn a_flood_and_an_ailing_control_plane_cost_neither_memory_nor_a_record_th
     let begun = Instant::now();
     loop {
         let told = soak.cycle(length).await;
-        let mut line = format!("{:.0} s, cycle {}", begun.elapsed().as_secs_f64(), soak.means.len());
+        let mut line =
+            format!("{:.0} s, cycle {}", begun.elapsed().as_secs_f64(), soak.means.len());
         for (pipe, Told { collected, sent, dropped, .. }) in PIPES.into_iter().zip(told) {
-            write!(line, ", {pipe}: {collected} collected = {sent} sent + {dropped} dropped").unwrap();
+            write!(line, ", {pipe}: {collected} collected = {sent} sent + {dropped} dropped")
+                .unwrap();
         }
         let mib = |bytes: f64| bytes / f64::from(1 << 20);
         let (mean, peak) = (mib(*soak.means.last().unwrap()), mib(soak.peak() as f64));
         let growth = mib(soak.growth());
-        eprintln!("{line}; {mean:.2} MiB resident, {peak:.2} at the most, growth of the last half {growth:.2}");
+        eprintln!(
+            "{line}; {mean:.2} MiB resident, {peak:.2} at the most, growth of the last half {growth:.2}"
+        );
         assert!(told.iter().all(|told| told.sent > 0), "something was sent: {told:?}");
         if begun.elapsed() >= wanted {
             break;
@@ -318,7 +322,11 @@ async fn a_flood_and_an_ailing_control_plane_cost_neither_memory_nor_a_record_th
     }
     if soak.means.len() >= 2 * CYCLES_MIN {
         let growth = soak.growth();
-        assert!(growth <= GROWTH_MAX, "the last half has grown by {growth} bytes: {:?}", soak.means);
+        assert!(
+            growth <= GROWTH_MAX,
+            "the last half has grown by {growth} bytes: {:?}",
+            soak.means
+        );
     }
     soak.agent.signal("-TERM");
     assert_eq!(soak.agent.ended(), Some(0));
