@@ -160,7 +160,7 @@ impl Soak {
         let plane = fixture().await;
         let way = Way::to(plane.addr()).await;
         let node = Node::new(&way.url(), "[health]\nenabled = false\n[logs]\n[audit]\n");
-        let flood = Flood::new(&node.path(""), AHEAD_A_SECOND * length.as_secs());
+        let flood = Flood::new(&node.path(""), AHEAD_A_SECOND * length.as_secs().max(1));
         let (logs, events) = (flood.bed.folder.join("*"), &flood.bed.events);
         node.amend(
             "[logs]\n[audit]\n",
