@@ -143,6 +143,17 @@ fn memory(status: &str, name: &str) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
 }
 
+/// The arenas that the GNU C library gives threads of their own, each of which keeps what it held at its fullest.
+fn arenas(agent: &Agent) -> Vec<String> {
+    let maps = fs::read_to_string(format!("/proc/{}/maps", agent.id())).unwrap();
+    let is_arena = |line: &&str| {
+        let begins = line.split('-').next().and_then(|at| u64::from_str_radix(at, 16).ok());
+        let is_aligned = begins.unwrap().is_multiple_of(64 << 20);
+        is_aligned && line.contains(" rw-p ") && line.ends_with(" 0 ")
+    };
+    maps.lines().filter(is_arena).map(str::to_owned).collect()
+}
+
 struct Soak {
     plane: Plane,
     way: Way,
@@ -251,6 +262,7 @@ impl Soak {
             self.turn(turn, length).await;
         }
         let told = self.calm().await;
+        assert_eq!(arenas(&self.agent), Vec::<String>::new(), "its threads share the one heap");
         self.flood.clear();
         let count = u32::try_from(self.resident.len()).unwrap();
         let sum = self.resident.drain(..).map(|bytes| bytes as f64).sum::<f64>();
