@@ -56,6 +56,7 @@ fn ended(exit: &Exit) -> Failed {
 }
 
 fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
+    hygiene::hold_little();
     let sources = config::sources(global);
     let loaded = config::loaded(&sources)?;
     let (config, idle) = (loaded.config.clone(), loaded.idle());
