@@ -6,7 +6,9 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use meshward_core::{
-    agent::{Acted, Collect, Collected, Feed, Input, Pipe, Records, Source, SpoolOrder, Spooled, Voice},
+    agent::{
+        Acted, Collect, Collected, Feed, Input, Pipe, Records, Source, SpoolOrder, Spooled, Voice,
+    },
     time::Mono,
     wire::positions::Positions,
 };
@@ -119,7 +121,7 @@ impl World {
     fn opened(&mut self, at: usize, pipe: Pipe) {
         let node = &mut self.nodes[at];
         let spooled = match node.failing_writes {
-            0 => Spooled::Opened { waiting: node.spools[pipe as usize].waiting() },
+            0 => Spooled::Opened { waiting: node.spools[pipe as usize].waiting(), damaged: 0 },
             _ => {
                 node.failing_writes -= 1;
                 Spooled::Failed("the folder cannot be reached".to_owned())
@@ -128,13 +130,17 @@ impl World {
         self.told_of_spool(at, pipe, spooled);
     }
 
-    /// A disk that is full gives back what it was to take.
+    /// A disk that fails gives back what it was to take, and keeps what was to be read.
     fn spool(&mut self, at: usize, pipe: Pipe, order: SpoolOrder) {
         let node = &mut self.nodes[at];
         let spooled = match order {
             SpoolOrder::Append(records) if node.failing_writes > 0 => {
                 node.failing_writes -= 1;
                 Spooled::Refused { records, reason: "no space left".to_owned() }
+            }
+            SpoolOrder::Read { .. } if node.failing_writes > 0 => {
+                node.failing_writes -= 1;
+                Spooled::Unread("too many open files".to_owned())
             }
             order => node.spools[pipe as usize].carry_out(pipe, order),
         };

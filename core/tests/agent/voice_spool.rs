@@ -59,7 +59,7 @@ impl Scene {
             given_up: 0,
         };
         scene.give(Input::Armed);
-        scene.tell(Spooled::Opened { waiting: scene.waiting() });
+        scene.tell(Spooled::Opened { waiting: scene.waiting(), damaged: 0 });
         scene
     }
 
@@ -296,6 +296,14 @@ fn without_a_disk_records_are_held_in_memory_alone() {
 }
 
 #[test]
+fn what_was_spoilt_before_the_start_is_told_and_counted_in_bytes() {
+    let mut scene = Scene::begun(VecDeque::new());
+    scene.tell(Spooled::Opened { waiting: 0, damaged: 200 });
+    assert!(scene.desk.warnings()[0].contains("200 bytes of the logs"));
+    assert_eq!((scene.desk.logs().damaged_bytes, scene.desk.dropped(Reason::Damaged)), (200, 0));
+}
+
+#[test]
 fn records_that_were_spoilt_on_the_disk_are_accounted_for_and_stop_nothing() {
     let mut scene = Scene::begun(lines(0..3).into());
     scene.pass(30);
@@ -309,7 +317,8 @@ fn records_that_were_spoilt_on_the_disk_are_accounted_for_and_stop_nothing() {
     scene.disk.clear();
     scene.tell(Spooled::Settled { waiting: 0 });
     assert_eq!(scene.desk.dropped(Reason::Damaged), 1);
-    assert_eq!(scene.desk.logs().held_records, 0);
+    let figures = scene.desk.logs();
+    assert_eq!((figures.held_records, figures.damaged_bytes), (0, 77));
 }
 
 #[test]

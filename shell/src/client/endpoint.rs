@@ -13,10 +13,14 @@ use reqwest::{
 };
 use zeroize::Zeroizing;
 
-use super::{ClientError, ClientSettings, bare, convert::failed};
+use super::{ClientError, ClientSettings, bare, convert::failed_at};
 
 /// How long its host may take to answer at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The file of authorities is the control plane's alone.
+const BY_SYSTEM: &str = "let this system trust the authority that signed it, such as by update-ca-certificates; control_plane.ca_file does not \
+     count here";
 
 /// The client of one endpoint.
 #[derive(Clone, Debug)]
@@ -69,7 +73,8 @@ impl Endpoint {
         request.headers_mut().insert(AUTHORIZATION, bearer);
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         *request.body_mut() = Some(body.into());
-        let response = self.http.execute(request).await.map_err(failed)?;
+        let response =
+            self.http.execute(request).await.map_err(|error| failed_at(error, BY_SYSTEM))?;
         Ok(response.status().as_u16())
     }
 }

@@ -84,7 +84,8 @@ async fn a_file_that_is_broken_or_gone_changes_nothing_and_all_its_faults_are_to
     told(&node, "cannot read it").await;
     fs::write(node.path("config.toml"), sound).unwrap();
     agent.signal("-HUP");
-    told(&node, "the configuration is read again, and nothing of what can change has").await;
+    told(&node, "the configuration is read again, and no setting that a reload takes has changed")
+        .await;
     assert_eq!(counter(&plane, "heartbeat_count"), 1, "it rests as before");
     assert!(dump(&node).contains("[heartbeat]\ninterval = \"1h\""));
 }

@@ -47,11 +47,11 @@ pub(super) struct Limits {
 impl Cause {
     pub(super) fn of_spool(spooled: &Spooled) -> Self {
         let disk = match spooled {
-            Spooled::Opened { waiting } => Disk::Opened(*waiting),
+            Spooled::Opened { waiting, .. } => Disk::Opened(*waiting),
             Spooled::Appended { given_up, .. } => Disk::Appended(*given_up),
             Spooled::Failed(_) => Disk::Failed,
             Spooled::Refused { .. } => Disk::Refused,
-            Spooled::Read { .. } | Spooled::Settled { .. } => Disk::Moved,
+            Spooled::Read { .. } | Spooled::Unread(_) | Spooled::Settled { .. } => Disk::Moved,
         };
         Self { disk: Some(disk), ..Self::default() }
     }
@@ -66,6 +66,7 @@ pub(super) fn none(pipe: Pipe) -> PipeFigures {
         filtered: 0,
         local_only: 0,
         dropped: Reason::ALL.map(|reason| (reason, 0)).into(),
+        damaged_bytes: 0,
         held_records: 0,
         held_bytes: 0,
         requests: Outcome::ALL.map(|outcome| (outcome, 0)).into(),
@@ -148,11 +149,7 @@ fn within(now: &PipeFigures, limits: &Limits, found: &mut Found) {
 }
 
 /// The whole batch is sent or dropped, or nothing of it.
-fn answered(
-    (before, now): (&PipeFigures, &PipeFigures),
-    heard: Option<&Heard>,
-    found: &mut Found,
-) {
+fn answered((before, now): (&PipeFigures, &PipeFigures), heard: Option<&Heard>, found: &mut Found) {
     let whole = |fate| heard.filter(|heard| heard.fate == fate).map_or(0, |heard| heard.ids.len());
     let nobody = heard.is_some_and(|heard| heard.is_abandoned);
     let is_whole = |more: u64, fate| {
@@ -199,9 +196,8 @@ fn is_caused(
         Reason::Damaged => false,
         Reason::Stopped => limits.exits || matches!(cause.disk, Some(Disk::Failed)),
         // Each has its own sentence, or is left out wherever it comes up.
-        Reason::Malformed
-        | Reason::NotProvisioned
-        | Reason::TooLarge
-        | Reason::Unconvertible => true,
+        Reason::Malformed | Reason::NotProvisioned | Reason::TooLarge | Reason::Unconvertible => {
+            true
+        }
     }
 }

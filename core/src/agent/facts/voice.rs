@@ -97,8 +97,8 @@ impl Eq for SpoolOrder {}
 /// What the disk tells of its records; how many wait is told with each.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Spooled {
-    /// What an earlier process left is counted.
-    Opened { waiting: u64 },
+    /// What an earlier process left is counted; `damaged` counts bytes of files that hold no record.
+    Opened { waiting: u64, damaged: u64 },
     /// There is no spool; the text tells the path, the cause and the mend.
     Failed(String),
     /// All are durable, but for those that are given up: the oldest for want of room, or one that is too long.

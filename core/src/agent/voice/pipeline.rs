@@ -258,6 +258,7 @@ impl Pipeline {
             filtered: account.filtered,
             local_only: account.local_only,
             dropped: Reason::ALL.map(|reason| (reason, account.dropped(reason))).into(),
+            damaged_bytes: account.damaged_bytes,
             held_records: self.held() as u64,
             held_bytes: (self.buffer.bytes() + self.spool.bytes()) as u64,
             requests: Outcome::ALL.map(|outcome| (outcome, account.requests(outcome))).into(),

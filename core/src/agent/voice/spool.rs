@@ -166,8 +166,9 @@ impl Pipeline {
 
     pub(super) fn spooled(&mut self, desk: &mut Desk<'_>, spooled: Spooled) {
         match spooled {
-            Spooled::Opened { waiting } => {
+            Spooled::Opened { waiting, damaged } => {
                 self.account.collected += waiting;
+                self.damaged(desk, damaged);
                 self.rest(waiting);
             }
             Spooled::Failed(reason) => self.spool_failed(desk, reason),
@@ -246,12 +247,7 @@ impl Pipeline {
     ) {
         self.spool.phase = Phase::Resting;
         self.spool.is_stuck = false;
-        if damaged > 0 {
-            desk.tell(Notice::warn(format!(
-                "{damaged} bytes of the {} that waited on the disk are damaged and passed over",
-                desk.pipe.name()
-            )));
-        }
+        self.damaged(desk, damaged);
         let Some(place) = place else {
             // Nothing sound was left.
             self.miscounted(0);
@@ -261,6 +257,17 @@ impl Pipeline {
         self.spool.loaded = Some((place, records.len() as u64));
         each(records).into_iter().for_each(|record| self.buffer.push(record));
         self.leg.until = self.buffer.next();
+    }
+
+    /// Nobody can tell how many records bytes were that are none.
+    fn damaged(&mut self, desk: &mut Desk<'_>, bytes: u64) {
+        self.account.damaged_bytes += bytes;
+        if bytes > 0 {
+            desk.tell(Notice::warn(format!(
+                "{bytes} bytes of the {} that waited on the disk are damaged and passed over",
+                desk.pipe.name()
+            )));
+        }
     }
 
     fn settled_on_disk(&mut self, waiting: u64) {
