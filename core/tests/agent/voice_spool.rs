@@ -382,6 +382,10 @@ fn a_flood_behind_a_disk_that_hangs_is_held_to_its_bytes_and_passes_nothing() {
         assert_eq!(scene.desk.kept(), None, "three lines are nowhere else");
     }
     scene.carry_out();
+    let kept = scene.desk.kept().expect("the first two are safe");
+    assert_eq!(kept.places["journald"], cursor("2"));
+    scene.give(Input::Kept(Ok(())));
+    scene.pass(1);
     scene.carry_out();
     let kept = scene.desk.kept().expect("all of it is safe");
     assert_eq!(kept.places["journald"], cursor("flood"));
