@@ -77,6 +77,8 @@ fn agent(program: &Path, home: &Path, plane: &Plane, (batch, work): (u64, Work))
     let config = home.join("config.toml");
     fs::write(&config, text).expect("a file");
     let mut command = Command::new(program);
+    // The variables of this bench are no settings of the agent.
+    command.env_clear().envs(env::var_os("PATH").map(|path| ("PATH", path)));
     command.arg("--config").arg(config).arg("run");
     command
 }

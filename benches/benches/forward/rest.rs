@@ -60,13 +60,16 @@ impl Before {
         let since =
             |(thread, count): (&String, &u64)| count - self.sleeps.get(thread).unwrap_or(&0);
         let sleeps: u64 = process.sleeps().iter().map(since).sum();
-        let all = match self.watch.and_then(switched) {
-            Some(count) => format!("{:.2}", count as f64 / time.as_secs_f64()),
+        let all = match self.watch.and_then(watched) {
+            Some((count, millis)) => {
+                let (a_second, minutes) = (count / time.as_secs_f64(), time.as_secs_f64() / 60.0);
+                format!("{a_second:.2} switches/s and {:.1} ms of CPU a minute", millis / minutes)
+            }
             None => "unknown, for want of perf,".to_owned(),
         };
         format!(
             "{:.1} MiB resident, {:.1} MiB its own share, {:.1} ms of CPU a minute, {:.2} sleeps/s of threads that stay, \
-             {all} switches/s with threads and programs that end, {} threads, {} open files",
+             {all} with its programs and threads that end, {} threads, {} open files",
             resident as f64 / 1024.0,
             own as f64 / 1024.0,
             cpu.as_secs_f64() * 60_000.0 / time.as_secs_f64(),
@@ -77,10 +80,12 @@ impl Before {
     }
 }
 
-/// Counts all switches of a process, those of its short threads and children too; `None` where `perf` is not installed.
+/// Counts the switches and the time of a process, those of short threads and of its programs too; `None` where `perf`
+/// is not installed.
 fn switches(process: Process, time: Duration) -> Option<Child> {
     let (pid, time) = (process.0.to_string(), time.as_secs().to_string());
-    let arguments = ["stat", "-x,", "-e", "context-switches", "-p", &pid, "--", "sleep", &time];
+    let arguments =
+        ["stat", "-x,", "-e", "context-switches,task-clock", "-p", &pid, "--", "sleep", &time];
     let mut perf = Command::new("perf");
     perf.args(arguments)
         .stdin(Stdio::null())
@@ -90,8 +95,12 @@ fn switches(process: Process, time: Duration) -> Option<Child> {
         .ok()
 }
 
-fn switched(watch: Child) -> Option<u64> {
+/// How often it was switched, and its time in milliseconds.
+fn watched(watch: Child) -> Option<(f64, f64)> {
     let told = watch.wait_with_output().ok()?;
     let text = String::from_utf8_lossy(&told.stderr).into_owned();
-    text.lines().find(|line| line.contains("context-switches"))?.split(',').next()?.parse().ok()
+    let number = |name| -> Option<f64> {
+        text.lines().find(|line| line.contains(name))?.split(',').next()?.parse().ok()
+    };
+    Some((number("context-switches")?, number("task-clock")?))
 }

@@ -18,7 +18,7 @@ use tokio::runtime;
 
 use crate::programs::{Forwarder, LOG, Work};
 
-/// How long anything that must come may take.
+/// How long nothing may move that must come.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How long a program may take to end.
@@ -77,7 +77,7 @@ impl Running {
             write_line(&mut log, line);
         }
         log.flush().expect("there is room");
-        running.wait(|| plane.tee.records() - before >= with.0);
+        running.wait(plane, (before, with.0));
         running
     }
 
@@ -86,11 +86,20 @@ impl Running {
         BufWriter::with_capacity(1 << 20, log)
     }
 
-    pub(crate) fn wait(&self, mut is_there: impl FnMut() -> bool) {
-        let begun = Instant::now();
-        while !is_there() {
+    /// Waits until so many records more are acknowledged than there were.
+    pub(crate) fn wait(&self, plane: &Plane, (before, more): (u64, u64)) {
+        let (mut begun, mut last) = (Instant::now(), 0);
+        while last < more {
+            let now = plane.tee.records() - before;
+            if now > last {
+                (begun, last) = (Instant::now(), now);
+            }
             let said = || fs::read_to_string(self.home.path().join("stderr")).unwrap_or_default();
-            assert!(begun.elapsed() < PATIENCE, "it does not come; the program says:\n{}", said());
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "nothing comes any more; the program says:\n{}",
+                said()
+            );
             thread::sleep(GLANCE);
         }
     }

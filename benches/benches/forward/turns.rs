@@ -51,7 +51,7 @@ pub(crate) fn at_once(running: &Running, plane: &Plane, lengths: &Lengths) -> Tu
         let mut log = BufWriter::with_capacity(1 << 20, Vec::new());
         (0..lengths.lines).for_each(|line| write_line(&mut log, line));
         running.log().write_all(&log.into_inner().expect("memory")).expect("there is room");
-        running.wait(|| plane.tee.records() > before);
+        running.wait(plane, (before, 1));
         Instant::now()
     })
 }
@@ -61,7 +61,7 @@ fn measured(running: &Running, plane: &Plane, sent: u64, write: impl FnOnce() ->
     let (records, receipts, bytes) = (tee.records(), tee.receipts(), tee.sent());
     let cpu = running.process.cpu();
     let begun = write();
-    running.wait(|| tee.records() - records >= sent);
+    running.wait(plane, (records, sent));
     let took = begun.elapsed();
     // What comes twice comes soon.
     thread::sleep(Duration::from_secs(1));
