@@ -87,7 +87,7 @@ impl Peer {
     /// `None` where it is not installed.
     pub(crate) fn find(home: &Path) -> Option<Self> {
         let program: PathBuf =
-            env::var_os("MESHWARD_PEER").map_or("syslog-ng".into(), PathBuf::from);
+            env::var_os("MESHWARD_PEER").map_or_else(|| "syslog-ng".into(), PathBuf::from);
         let told = Command::new(&program).arg("--version").output().ok()?;
         let version = String::from_utf8_lossy(&told.stdout).lines().next()?.to_owned();
         let peer = Self { program, version, packs: true };
