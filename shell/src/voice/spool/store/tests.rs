@@ -136,7 +136,7 @@ fn a_file_of_nothing_but_damage_is_passed_over() {
     fs::write(path, b"garbage").unwrap();
     let batch = spool.read(9, ALL).unwrap();
     assert_eq!((told(&batch), batch.damaged), (texts(1..2), 7));
-    fs::write(folder.path().join("00000000000000000000.spool"), b"garbage").unwrap();
+    fs::write(folder.path().join("00000000000000000099.spool"), b"garbage").unwrap();
     let mut spool = Spool::open(folder.path(), LARGE).unwrap();
     assert_eq!((spool.take_damaged(), spool.take_damaged()), (7, 0));
     assert_eq!(drain(&mut spool, 9), texts(1..2));
