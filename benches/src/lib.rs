@@ -1,5 +1,8 @@
 //! What the benches share: threads that keep to one core, and pairs of times that are compared in turns.
 
+pub mod process;
+pub mod tee;
+
 use std::{
     future::Future,
     hint::black_box,

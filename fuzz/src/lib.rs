@@ -25,6 +25,7 @@ mod plane;
 mod request;
 mod route;
 mod sources;
+mod spool;
 mod sse;
 mod streams;
 mod stun;
@@ -49,6 +50,7 @@ pub use manifest::{decode_capabilities, decode_endpoint, decode_integrity};
 pub use numbers::numbers;
 pub use plane::{plane_http, plane_statuses};
 pub use sources::{auditd, k8s_audit};
+pub use spool::spool;
 pub use sse::sse;
 pub use stun::stun;
 pub use upload::upload_url;
@@ -62,7 +64,7 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 36] = [
+pub const TARGETS: [Target; 37] = [
     Target { name: "auditd", run: auditd },
     Target { name: "bearer", run: bearer },
     Target { name: "decode_callback", run: decode_callback },
@@ -95,6 +97,7 @@ pub const TARGETS: [Target; 36] = [
     Target { name: "log_pattern", run: log_pattern },
     Target { name: "numbers", run: numbers },
     Target { name: "plane_http", run: plane_http },
+    Target { name: "spool", run: spool },
     Target { name: "sse", run: sse },
     Target { name: "stun", run: stun },
     Target { name: "timestamp", run: timestamp },

@@ -1,5 +1,5 @@
-//! Keeps the memory of this process, which holds keys, out of core dumps and from other processes of its user, and lets it
-//! open as many files as its limits of connections need.
+//! Keeps the memory of this process, which holds keys, out of core dumps and from other processes of its user, and small
+//! behind a burst, and lets it open as many files as its limits of connections need.
 
 use rustix::{
     io,
@@ -9,6 +9,12 @@ use rustix::{
 /// A file that may not grow is a fault of the disk, and told as one; what is run has its signals as they were.
 pub fn outlive_file_limit() -> std::io::Result<()> {
     meshward_sys::process::outlive_file_limit()
+}
+
+/// What a burst took goes back to the system behind it, whichever threads took it; to be called before there are any.
+pub fn hold_little() {
+    // An allocator that does not take it holds more, and is no reason to stop.
+    let _ = meshward_sys::heap::hold_little();
 }
 
 /// To be called before any secret is read.

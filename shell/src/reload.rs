@@ -113,7 +113,9 @@ fn read(sources: &Sources, running: &Loaded) -> Result<Reloaded, String> {
 
 fn tell(reloaded: &Reloaded) {
     match reloaded.changed.as_slice() {
-        [] => info!("SIGHUP: the configuration is read again, and nothing of what can change has"),
+        [] => info!(
+            "SIGHUP: the configuration is read again, and no setting that a reload takes has changed"
+        ),
         changed => info!("SIGHUP: the configuration is read again: {} changed", changed.join(", ")),
     }
     if !reloaded.at_restart.is_empty() {

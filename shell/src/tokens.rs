@@ -98,16 +98,22 @@ fn judged(path: &Path, found: io::Result<(Secret<String>, Metadata)>) -> TokenFi
     }
 }
 
+/// Opens a regular file that the operator names, behind links too; who writes to a pipe in its place is not waited for.
+pub(crate) fn regular(path: &Path) -> io::Result<(File, Metadata)> {
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
+    let found = file.metadata()?;
+    match found.is_file() {
+        true => Ok((file, found)),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
 /// Reads the text of a token file, trimmed, with what the file system tells of it.
 ///
 /// Follows symbolic links, as mounted secrets are, but reads regular files only and waits for no writer.
 pub(crate) fn text(path: &Path) -> io::Result<(Secret<String>, Metadata)> {
-    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
+    let (file, found) = regular(path)?;
     let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_MAX + 1));
     File::take(file, FILE_MAX as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > FILE_MAX {

@@ -147,7 +147,7 @@ impl Crowd {
         let mut crowd = Self {
             clock: Clock::default(),
             rng: Rng::new(seed),
-            settings: settings::agent(),
+            settings: settings::agent(None),
             plane_settings: settings::plane(keyring.public_text()),
             plane: Plane::default(),
             streams: BTreeMap::new(),

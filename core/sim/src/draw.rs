@@ -1,14 +1,14 @@
 //! Scripts drawn from a seed: most of what may go wrong, at rates that differ from world to world.
 
-use meshward_core::agent::OrderKind;
+use meshward_core::agent::{OrderKind, Pipe};
 
 use crate::{
     net::{Fate, PLAIN_DELAY, Passage},
     rng::Rng,
     route::Route,
     script::{
-        Bus, Change, Event, FAULTS_FOR, Faults, Flow, Folder, Forgery, KeyFile, Script, Server,
-        Spot, Token,
+        Bus, Change, Event, FAULTS_FOR, Faults, Flow, Folder, Forgery, KeyFile, Murmur, Script,
+        Server, Speech, Spot, Token,
     },
 };
 
@@ -20,6 +20,12 @@ const STREAM_REFUSALS: [u16; 8] = [400, 401, 403, 404, 429, 500, 501, 503];
 
 /// And those that it may answer to what is told of a node.
 const SENSE_REFUSALS: [u16; 6] = [404, 413, 413, 429, 500, 503];
+
+/// And those that it may answer to records.
+const INGEST_REFUSALS: [u16; 8] = [400, 413, 413, 415, 429, 500, 501, 503];
+
+/// The routes of the pipelines.
+const INGEST: [Route; 3] = [Route::Metrics, Route::Logs, Route::Audit];
 
 /// The orders between whose writes a crash is aimed.
 const ORDERS: [OrderKind; 9] = [
@@ -60,9 +66,54 @@ impl Script {
             })
             .collect();
         events.extend(around(seed, nodes));
+        let voice = speech(seed);
+        if voice.is_some() {
+            events.extend(murmurs(seed, (calm, nodes)));
+        }
         events.sort_by_key(|(at, _)| *at);
-        Self { faults, events, ..Self::quiet(seed).nodes(nodes) }
+        Self { faults, events, voice, ..Self::quiet(seed).nodes(nodes) }
     }
+}
+
+/// One world in three is not mute.
+fn speech(seed: u64) -> Option<Speech> {
+    let mut rng = Rng::new(seed ^ 0x5b_ee);
+    let collect = 20 + rng.below(100);
+    let report = collect + rng.below(150);
+    let batch = 1 + rng.below(6) as usize;
+    let spool = rng.odds(400);
+    rng.odds(330).then_some(Speech { collect, report, batch, spool })
+}
+
+/// What befalls the records of a world that is not mute.
+fn murmurs(seed: u64, (calm, nodes): (bool, usize)) -> Vec<(u64, Event)> {
+    let mut rng = Rng::new(seed ^ 0x6d_75);
+    let mut events = Vec::new();
+    for _ in 0..2 + rng.below(8) {
+        let (at, node) = (rng.below(FAULTS_FOR), rng.below(nodes as u64) as usize);
+        let pipe = Pipe::ALL[rng.below(3) as usize];
+        let route = INGEST[pipe as usize];
+        match rng.below(if calm { 6 } else { 13 }) {
+            0..4 => {
+                let murmur = Murmur::Burst { pipe, count: 1 + rng.below(20) as usize };
+                events.push((at, Event::Murmur { node, murmur }));
+            }
+            4..6 => events.push((at, Event::Murmur { node, murmur: Murmur::Huge { pipe } })),
+            6..8 => {
+                let status = INGEST_REFUSALS[rng.below(8) as usize];
+                let until = (at + rng.below(400)).min(FAULTS_FOR);
+                events.push((at, Event::Block { route, status }));
+                events.push((until, Event::Unblock { route }));
+            }
+            8 => events.push((at, Event::FailWrites { node, count: 1 + rng.below(6) as u32 })),
+            _ => {
+                let spots = [Spot::Sent(route), Spot::Heard(route), Spot::Spooling, Spot::Spooled];
+                let spot = spots[rng.below(4) as usize];
+                events.push((at, Event::Crash { node, spot }));
+            }
+        }
+    }
+    events
 }
 
 /// What changes around the nodes.
@@ -206,7 +257,7 @@ const fn ahead(rng: &mut Rng) -> i64 {
 }
 
 fn spot(rng: &mut Rng) -> Spot {
-    let route = Route::ALL[rng.below(Route::ALL.len() as u64) as usize];
+    let route = Route::ALL[rng.below(Route::MUTE as u64) as usize];
     match rng.below(11) {
         0..4 => Spot::Behind(rng.below(12) as u32),
         4..6 => Spot::Write(ORDERS[rng.below(9) as usize], rng.below(4) as u32),
@@ -241,6 +292,7 @@ impl Faults {
             | Route::SessionStarted
             | Route::SessionEnded
             | Route::Upload => &REFUSALS[..],
+            Route::Metrics | Route::Logs | Route::Audit => &INGEST_REFUSALS[..],
         };
         let instead =
             rng.odds(self.refuse).then(|| refusals[rng.below(refusals.len() as u64) as usize]);

@@ -36,8 +36,9 @@ impl World {
             Act::Listen(stream, order) => self.hearken(at, stream, order),
             Act::Discover(discovery) => self.discover(at, &discovery),
             Act::Measure => self.look_at_files(at),
-            // No program of this world asks for figures, nor is anything collected in it.
-            Act::Voice(_) | Act::Weigh(_) => {}
+            Act::Voice(order) => self.speak(at, order),
+            // No program of this world asks for figures.
+            Act::Weigh(_) => {}
         }
         None
     }

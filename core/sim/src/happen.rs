@@ -29,6 +29,7 @@ impl World {
             Event::FailWrites { node, count } => {
                 possible = std::mem::replace(&mut self.nodes[node].failing_writes, count) == 0;
             }
+            Event::Murmur { node, murmur } => self.murmur(node, murmur),
             Event::OpenSession { name, expires, idle } => self.open_session(name, expires, idle),
             Event::Pause { node, seconds } => possible = self.put_away(node, seconds, false),
             Event::PutReport { node, key, value } => {

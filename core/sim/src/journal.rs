@@ -3,6 +3,7 @@
 use std::fmt;
 
 use meshward_core::{
+    agent::Pipe,
     ids::{ExecutionId, SessionId},
     time::Mono,
 };
@@ -67,6 +68,12 @@ pub enum Entry {
         node: usize,
         file: String,
         is_kept: bool,
+    },
+    /// The disk told of the records that wait on it.
+    Spooled {
+        node: usize,
+        pipe: Pipe,
+        told: String,
     },
     /// A program on the node was answered.
     Replied {
@@ -167,7 +174,7 @@ impl Entry {
         match self {
             Self::Sent { route, .. } => route.is_routine(),
             Self::Served { route, status, .. } | Self::Heard { route, status, .. } => {
-                route.is_routine() && *status == 200
+                route.is_routine() && matches!(status, 200 | 202)
             }
             Self::Happened(_)
             | Self::Started { .. }
@@ -179,6 +186,7 @@ impl Entry {
             | Self::Wrote { .. }
             | Self::Refused { .. }
             | Self::Kept { .. }
+            | Self::Spooled { .. }
             | Self::Replied { .. }
             | Self::Listens { .. }
             | Self::Began { .. }

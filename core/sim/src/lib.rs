@@ -4,6 +4,7 @@
 //! Time jumps to the next thing that is due; nothing ticks. Messages cross the network as bytes, so both codecs are
 //! inside the loop. What may go wrong is drawn by `script.rs`, what must never happen is in `checks`.
 
+pub mod chatter;
 pub mod checks;
 pub mod clock;
 pub mod codec;
@@ -18,8 +19,11 @@ pub mod route;
 pub mod script;
 pub mod senses;
 pub mod signing;
+pub mod spool;
 pub mod streams;
 pub mod surroundings;
+pub mod told;
+pub mod voice;
 pub mod world;
 
 mod bus;

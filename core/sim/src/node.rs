@@ -3,19 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use meshward_core::{
-    agent::{Agent, OrderKind},
+    agent::{Agent, OrderKind, Pipe},
     ids::{CallId, ExecutionId, SessionId},
     time::{Mono, Now},
 };
 
 use crate::{
+    chatter::Chatter,
     clock::NodeClock,
     disk::Disk,
     listeners::Listener,
+    rng::Rng,
     route::{Route, Said},
     script::{Spot, Token},
     senses::Sensing,
+    spool::Spool,
     surroundings::Surroundings,
+    voice::Speaking,
 };
 
 #[derive(Clone, Debug, Default)]
@@ -30,6 +34,11 @@ pub struct Node {
     pub around: Surroundings,
     /// What of it the process has asked for.
     pub sensing: Sensing,
+    /// What its sources have told.
+    pub chatter: Chatter,
+    /// The records that wait on its disk, of each pipeline.
+    pub spools: [Spool; Pipe::ALL.len()],
+    pub speaking: Speaking,
     /// The process stands still.
     pub away: Option<Away>,
     /// Calls of this life that are not answered yet.
@@ -73,6 +82,8 @@ pub enum Place {
     Ordered,
     Began,
     Kept,
+    Spooling,
+    Spooled,
 }
 
 impl Node {
@@ -91,7 +102,9 @@ impl Node {
             | (Some(Spot::Heard(route)), Place::Heard(this)) => *route == this,
             (Some(Spot::Ordered), Place::Ordered)
             | (Some(Spot::Began), Place::Began)
-            | (Some(Spot::Kept), Place::Kept) => true,
+            | (Some(Spot::Kept), Place::Kept)
+            | (Some(Spot::Spooling), Place::Spooling)
+            | (Some(Spot::Spooled), Place::Spooled) => true,
             (
                 Some(
                     Spot::Behind(_)
@@ -100,7 +113,9 @@ impl Node {
                     | Spot::Heard(_)
                     | Spot::Ordered
                     | Spot::Began
-                    | Spot::Kept,
+                    | Spot::Kept
+                    | Spot::Spooling
+                    | Spot::Spooled,
                 )
                 | None,
                 Place::Effect
@@ -109,8 +124,18 @@ impl Node {
                 | Place::Heard(_)
                 | Place::Ordered
                 | Place::Began
-                | Place::Kept,
+                | Place::Kept
+                | Place::Spooling
+                | Place::Spooled,
             ) => false,
+        }
+    }
+
+    /// What its disk is about to do may be done in part.
+    pub(crate) fn drop_orders(&mut self, rng: &mut Rng) {
+        for pipe in Pipe::ALL {
+            let order = self.speaking.take_order(pipe);
+            self.spools[pipe as usize].crash(rng, order);
         }
     }
 
@@ -122,6 +147,8 @@ impl Node {
             disk: std::mem::take(&mut self.disk),
             clock: self.clock,
             around: std::mem::take(&mut self.around),
+            chatter: std::mem::take(&mut self.chatter),
+            spools: std::mem::take(&mut self.spools),
             away: self.away,
             failing_writes: self.failing_writes,
             token: self.token,
@@ -148,7 +175,8 @@ impl Node {
         let wakeup = self.agent.as_ref().and_then(Agent::wakeup).map(|at| self.clock.when(at));
         let listener = self.listeners.values().filter_map(Listener::due).min();
         let run = self.runs.values().min().copied();
-        [wakeup, run, listener, self.sensing.due(), self.start_at].into_iter().flatten().min()
+        let told = [listener, self.sensing.due(), self.speaking.due()];
+        told.into_iter().chain([wakeup, run, self.start_at]).flatten().min()
     }
 
     /// A session whose listener has something to tell at this time.

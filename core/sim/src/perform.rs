@@ -4,12 +4,14 @@ use std::{collections::VecDeque, time::Duration};
 
 use meshward_core::{
     agent::{
-        Change, Effect, Exit, Gathered, Input, Order, OrderKind, StateFile, Stored, TokenSources,
+        Agent, Change, Effect, Exit, Gathered, Input, Order, OrderKind, StateFile, Stored,
+        TokenSources,
     },
     backoff::Jitter,
     ids::CallId,
     plane::site,
     secret::Secret,
+    step::Step,
     time::Now,
     wire::{
         grammar::{PublicKey, Uuid},
@@ -25,6 +27,7 @@ use crate::{
     node::Place,
     route::{Route, Said},
     script::Token,
+    told,
     world::World,
 };
 
@@ -37,6 +40,7 @@ impl World {
             let now = self.node_now(at);
             let heard = self.checks.hears((at, &self.nodes[at]), &input, now, &self.keyring);
             let step = agent.step(&self.settings[at], now, input);
+            self.account(at, &step);
             self.nodes[at].agent = Some(step.state);
             if let Some(genuine) = heard {
                 self.summary.reactions +=
@@ -51,6 +55,15 @@ impl World {
                     return;
                 }
             }
+        }
+    }
+
+    /// The numbers of the voice are looked at behind each step.
+    fn account(&mut self, at: usize, step: &Step<Agent, Effect>) {
+        if self.script.voice.is_some() {
+            let exits = step.effects.iter().any(|effect| matches!(effect, Effect::Exit(_)));
+            let figures = step.state.voice_figures(&self.settings[at]);
+            self.checks.moved(at, &figures, exits);
         }
     }
 
@@ -78,7 +91,7 @@ impl World {
             Effect::Act(act) => return self.act(at, act),
             Effect::Reply { call, response } => self.replied(at, call, response.status),
             Effect::Stream(_) => {}
-            Effect::Tell(notice) => self.checks.told(at, &notice),
+            Effect::Tell(notice) => self.checks.told(at, &notice, self.node_now(at).mono),
             Effect::Exit(exit) => self.exit(at, &exit),
         }
         None
@@ -149,7 +162,7 @@ impl World {
         let is_kept = node.failing_writes == 0;
         if is_kept {
             node.disk.keep(&file, change);
-            self.checks.kept(at, &node.disk, &file);
+            self.checks.kept(at, node, &file);
         } else {
             node.failing_writes -= 1;
         }
@@ -186,8 +199,9 @@ impl World {
         self.nodes[at].open.insert(call, said);
         self.net.put(self.clock.mono().after(timeout), Message::TimedOut { caller });
         let refused = (self.nodes[at].revoked && route != Route::Register).then_some(401);
-        match fate.instead.or(refused) {
-            Some(status) => self.answer_instead(caller, fate, status),
+        let too_large = told::is_too_large(request).then_some(413);
+        match fate.instead.or(refused).or(too_large) {
+            Some(status) => self.answer_instead((caller, route), fate, status),
             None => self.put_request(caller, fate, codec::request_bytes(request)),
         }
         self.crashes(at, Place::Sent(route));
@@ -215,8 +229,13 @@ impl World {
         }
     }
 
-    fn answer_instead(&mut self, caller: Caller, fate: Fate, status: u16) {
-        let bytes = codec::response_bytes(&refusal(status, "reports_not_provisioned"));
+    fn answer_instead(&mut self, (caller, route): (Caller, Route), fate: Fate, status: u16) {
+        let response = match (route.pipe(), status) {
+            (Some(_), 400) => coded(status, "ingest_batch_malformed"),
+            (Some(_), 501) => coded(status, "observability_ingest_not_provisioned"),
+            _ => refusal(status, "reports_not_provisioned"),
+        };
+        let bytes = codec::response_bytes(&response);
         for delay in fate.reply.arrivals() {
             self.put(delay, Message::Reply { caller, bytes: bytes.clone() });
         }
@@ -229,14 +248,17 @@ impl World {
 
 /// What something between the two answers; its code tells what is not provided.
 pub(crate) fn refusal(status: u16, missing: &str) -> Response {
-    let coded = |code: &str| Response {
+    match status {
+        400 => coded(status, "invalid_cursor"),
+        429 => Response::empty(status).with("retry-after", "7"),
+        501 => coded(status, missing),
+        _ => Response::empty(status),
+    }
+}
+
+fn coded(status: u16, code: &str) -> Response {
+    Response {
         body: format!("{{\"code\":\"{code}\"}}").into_bytes(),
         ..Response::empty(status).with("content-type", "application/problem+json")
-    };
-    match status {
-        400 => coded("invalid_cursor"),
-        429 => Response::empty(status).with("retry-after", "7"),
-        501 => coded(missing),
-        _ => Response::empty(status),
     }
 }

@@ -1,7 +1,7 @@
 //! What a request asks, read from its bytes without the types of either end; a callback's route is its status.
 
 use meshward_core::{
-    agent::Carried,
+    agent::{Carried, Pipe},
     ids::{ExecutionId, SessionId},
     wire::{
         http::{Body, Request},
@@ -10,6 +10,8 @@ use meshward_core::{
     },
 };
 use serde::Deserialize;
+
+use crate::told::{self, Told};
 
 /// The route of a request, with a callback told apart by how far it says the execution has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,10 +33,14 @@ pub enum Route {
     Endpoint,
     Manifest,
     Violations,
+    Metrics,
+    Logs,
+    Audit,
 }
 
 impl Route {
-    pub const ALL: [Self; 16] = [
+    /// Those of what a node tells of itself last.
+    pub const ALL: [Self; 19] = [
         Self::Register,
         Self::Heartbeat,
         Self::Pull,
@@ -51,12 +57,48 @@ impl Route {
         Self::Endpoint,
         Self::Manifest,
         Self::Violations,
+        Self::Metrics,
+        Self::Logs,
+        Self::Audit,
     ];
+
+    /// Those of a world that is mute.
+    pub const MUTE: usize = 16;
+
+    /// The pipeline that it is of.
+    pub const fn pipe(self) -> Option<Pipe> {
+        match self {
+            Self::Metrics => Some(Pipe::Metrics),
+            Self::Logs => Some(Pipe::Logs),
+            Self::Audit => Some(Pipe::Audit),
+            Self::Register
+            | Self::Heartbeat
+            | Self::Pull
+            | Self::Rotate
+            | Self::Ack
+            | Self::Started
+            | Self::Declared
+            | Self::Terminal
+            | Self::Report
+            | Self::SessionStarted
+            | Self::SessionEnded
+            | Self::Upload
+            | Self::Events
+            | Self::Endpoint
+            | Self::Manifest
+            | Self::Violations => None,
+        }
+    }
 
     /// Whether it is called all the time.
     pub const fn is_routine(self) -> bool {
         match self {
-            Self::Heartbeat | Self::Pull | Self::Events => true,
+            Self::Heartbeat
+            | Self::Pull
+            | Self::Events
+            | Self::Metrics
+            | Self::Logs
+            | Self::Audit => true,
             Self::Register
             | Self::Rotate
             | Self::Ack
@@ -77,6 +119,8 @@ impl Route {
 /// What a request of a node says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
+    /// Records of a pipeline, in their order.
+    Batch(Pipe, Vec<Told>),
     Callback {
         execution: ExecutionId,
         status: String,
@@ -229,6 +273,9 @@ pub(crate) fn is_sensed(path: &str) -> bool {
 
 impl Said {
     pub fn read(request: &Request) -> Self {
+        if let Some((pipe, body)) = told::body(request) {
+            return Self::Batch(pipe, told::read(pipe, body));
+        }
         let members = match &request.body {
             Body::Whole(bytes) => json::decode_tolerant(bytes).unwrap_or_default(),
             Body::Oversized | Body::Unreadable => Members::default(),
@@ -274,6 +321,9 @@ impl Said {
 
     pub fn route(&self) -> Route {
         match self {
+            Self::Batch(Pipe::Metrics, _) => Route::Metrics,
+            Self::Batch(Pipe::Logs, _) => Route::Logs,
+            Self::Batch(Pipe::Audit, _) => Route::Audit,
             Self::Callback { declares: true, .. } => Route::Declared,
             Self::Callback { status, .. } => match status.as_str() {
                 "ack" => Route::Ack,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use meshward_core::agent::OrderKind;
+use meshward_core::agent::{OrderKind, Pipe};
 
 use crate::{
     net::{Fate, PLAIN_DELAY},
@@ -33,6 +33,8 @@ pub enum Event {
     Drift { node: usize, rate: i64 },
     /// So many of the next writes are refused.
     FailWrites { node: usize, count: u32 },
+    /// Records come at once when their sources are asked next.
+    Murmur { node: usize, murmur: Murmur },
     /// The process of the agent stands still for so many seconds, and nothing else.
     Pause { node: usize, seconds: u64 },
     /// A program on the node writes a report.
@@ -56,6 +58,27 @@ pub enum Event {
     Suspend { node: usize, seconds: u64 },
     /// The calls of a route reach the control plane again.
     Unblock { route: Route },
+}
+
+/// Records that come at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Murmur {
+    /// So many of each place of a pipeline.
+    Burst { pipe: Pipe, count: usize },
+    /// One among them that nothing between the two lets pass.
+    Huge { pipe: Pipe },
+}
+
+/// What the nodes tell of themselves, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speech {
+    /// How often sources are asked and all is to go, in seconds.
+    pub collect: u64,
+    pub report: u64,
+    /// How many records go at once.
+    pub batch: usize,
+    /// Whether records wait on the disk.
+    pub spool: bool,
 }
 
 /// What changes around a node.
@@ -201,6 +224,10 @@ pub enum Spot {
     Began,
     /// Right behind the change of a file below `state/`, before the agent knows of it.
     Kept,
+    /// Right behind an order on records that wait on the disk, which is done in part.
+    Spooling,
+    /// Right behind such an order that is done, before the agent knows of it.
+    Spooled,
 }
 
 /// How often what goes wrong on the network, in thousandths of all calls.
@@ -232,6 +259,8 @@ pub struct Script {
     pub fates: Vec<(Route, u32, Fate)>,
     /// What becomes of the n-th stream that is opened, counted from one.
     pub flows: Vec<(u32, Flow)>,
+    /// A world is mute without it.
+    pub voice: Option<Speech>,
     /// Each with the second at which it happens.
     pub events: Vec<(u64, Event)>,
 }
@@ -253,12 +282,27 @@ impl Script {
             stall: 0,
             split: 0,
         };
-        Self { seed, nodes: 1, faults, fates: Vec::new(), flows: Vec::new(), events: Vec::new() }
+        Self {
+            seed,
+            nodes: 1,
+            faults,
+            fates: Vec::new(),
+            flows: Vec::new(),
+            voice: None,
+            events: Vec::new(),
+        }
     }
 
     #[must_use]
     pub const fn nodes(mut self, nodes: usize) -> Self {
         self.nodes = nodes;
+        self
+    }
+
+    /// Lets the nodes tell of themselves.
+    #[must_use]
+    pub const fn speaks(mut self, speech: Speech) -> Self {
+        self.voice = Some(speech);
         self
     }
 
@@ -313,12 +357,16 @@ impl Event {
     }
 }
 
-/// Rust, given the variants of `Event`, `Change` and of what it holds, `Bus`, `Forgery`, `Spot`, `Route`, `Passage` and `OrderKind`.
+/// Rust, given the variants of `Event`, `Change` and of what it holds, `Bus`, `Forgery`, `Murmur`, `Pipe`, `Spot`, `Route`,
+/// `Passage` and `OrderKind`.
 impl fmt::Debug for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Script::quiet({})", self.seed)?;
         if self.nodes != 1 {
             write!(f, "\n    .nodes({})", self.nodes)?;
+        }
+        if let Some(speech) = &self.voice {
+            write!(f, "\n    .speaks({speech:?})")?;
         }
         for (route, nth, fate) in &self.fates {
             write!(f, "\n    .meets({route:?}, {nth}, {fate:?})")?;

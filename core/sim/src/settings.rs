@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use meshward_core::{
     agent::{
-        ActionSettings, EventSettings, IntegritySettings, NatSettings, Purpose, SenseSettings,
-        SessionSettings, Settings, VoiceSettings,
+        ActionSettings, EventSettings, Filter, IntegritySettings, NatSettings, Pipe, PipeSettings,
+        Purpose, SenseSettings, SessionSettings, Settings, VoiceSettings,
     },
     plane,
-    wire::{grammar::Checksum, upload_url::Origin},
+    wire::{grammar::Checksum, ingest::Severity, upload_url::Origin},
 };
 
-use crate::surroundings;
+use crate::{chatter::PLACES, script::Speech, surroundings};
 
 /// How many executions run at once.
 pub(crate) const MAX_CONCURRENT: usize = 3;
@@ -38,7 +38,7 @@ pub(crate) const MIN_REPORT_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) const VERIFY_INTERVAL: Duration = Duration::from_secs(300);
 
 /// The agent's.
-pub(crate) fn agent() -> Settings {
+pub(crate) fn agent(speech: Option<Speech>) -> Settings {
     Settings {
         purpose: Purpose::Run,
         max_retry_duration: Duration::from_secs(300),
@@ -85,7 +85,32 @@ pub(crate) fn agent() -> Settings {
                 reprobe_interval: REPROBE_INTERVAL,
             }),
         },
-        voice: VoiceSettings::default(),
+        voice: speech.map(voice).unwrap_or_default(),
+    }
+}
+
+/// All three pipelines alike.
+fn voice(speech: Speech) -> VoiceSettings {
+    let pipe = |pipe: Pipe| {
+        let mut sources: Vec<_> =
+            PLACES.iter().filter(|place| place.pipe == pipe).map(|place| place.source).collect();
+        sources.dedup();
+        Some(PipeSettings {
+            collect_interval: Duration::from_secs(speech.collect),
+            report_interval: Duration::from_secs(speech.report),
+            batch_size: speech.batch,
+            spool: speech.spool,
+            local: None,
+            sources,
+        })
+    };
+    VoiceSettings {
+        metrics: pipe(Pipe::Metrics),
+        logs: pipe(Pipe::Logs),
+        audit: pipe(Pipe::Audit),
+        filter: Filter { min_severity: Some(Severity::Info), ..Filter::default() },
+        hostname: "sim".into(),
+        peers: false,
     }
 }
 

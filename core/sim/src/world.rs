@@ -27,6 +27,8 @@ use crate::{
 const DOWN: Duration = Duration::from_secs(20);
 /// How long the world goes on when all faults are over.
 const AFTERMATH: u64 = 3600;
+/// How long before its end sources fall silent.
+const SILENCE: u64 = 600;
 /// What happens in it, so that it is seen how fast it reaches the nodes.
 const AFTERWARDS: [(u64, Afterwards); 10] = [
     (0, Afterwards::Bus(Bus::Restore)),
@@ -61,6 +63,10 @@ pub struct World {
     pub(crate) stirs: Rng,
     /// For what agents sense.
     pub(crate) senses: Rng,
+    /// For what the sources of nodes tell.
+    pub(crate) murmurs: Rng,
+    /// They fall silent then.
+    pub(crate) hushed_at: Option<Mono>,
     /// For what becomes of calls.
     pub(crate) fates: Rng,
     pub clock: Clock,
@@ -111,6 +117,8 @@ pub struct Summary {
     pub reports: u64,
     /// Outputs that the control plane took, since it started last.
     pub uploads: u64,
+    /// Records that the control plane took, each once.
+    pub records: u64,
     /// Events of the script, and those among them that could not happen as it stood.
     pub events: u64,
     pub missed: u64,
@@ -137,9 +145,11 @@ impl World {
             rng: Rng::new(script.seed ^ 0x5eed),
             stirs: Rng::new(script.seed ^ 0x571e),
             senses: Rng::new(script.seed ^ 0x5e45),
+            murmurs: Rng::new(script.seed ^ 0x70_9e),
+            hushed_at: None,
             fates: Rng::new(script.seed ^ 0xfa7e),
             clock: Clock::default(),
-            settings: vec![settings::agent(); script.nodes],
+            settings: vec![settings::agent(script.voice); script.nodes],
             plane_settings: settings::plane(keyring.public_text()),
             plane: Plane::default(),
             keyring,
@@ -157,7 +167,7 @@ impl World {
             entries: Vec::new(),
             sessions: BTreeMap::new(),
             next_event: 0,
-            checks: Checks::of(script.nodes),
+            checks: Checks::of(script.nodes, script.voice),
             journal: Journal::default(),
             summary: Summary::default(),
             script,
@@ -197,6 +207,7 @@ impl World {
         let rested = self.checks.rested(&rest);
         self.logged(rested)?;
         self.summary.virtual_time = self.clock.mono().since_origin();
+        self.summary.records = self.checks.records();
         self.summary.rotations = self.counter("key_rotate_count");
         self.summary.registrations = self.counter("registration_count");
         self.summary.reports = self.counter("report_put_count");
@@ -206,10 +217,11 @@ impl World {
 
     /// The script with everything that was drawn put into words, so that it does the same again.
     pub fn record(&self) -> Script {
-        let Script { seed, nodes, ref events, .. } = self.script;
+        let Script { seed, nodes, voice, ref events, .. } = self.script;
         Script {
             fates: self.met.clone(),
             flows: self.flowed.clone(),
+            voice,
             events: events.clone(),
             ..Script::quiet(seed).nodes(nodes)
         }
@@ -238,6 +250,8 @@ impl World {
         self.blocked.clear();
         self.lines.heal();
         self.checks.healed(self.clock.mono());
+        let silent = Duration::from_secs(AFTERMATH - SILENCE);
+        self.hushed_at = Some(self.clock.mono().after(silent));
         for node in &mut self.nodes {
             let missed = u64::from(node.crash.is_some()) + u64::from(node.failing_writes > 0);
             self.summary.missed += missed;
@@ -309,6 +323,8 @@ impl World {
             self.listener_tells(at, session);
         } else if self.nodes[at].sensing.due().is_some_and(|due| due <= now) {
             self.sensed(at);
+        } else if self.nodes[at].speaking.due().is_some_and(|due| due <= now) {
+            self.spoken(at);
         } else {
             self.feed(at, Input::Ticked);
             let wakeup = self.nodes[at].agent.as_ref().and_then(Agent::wakeup);
@@ -330,6 +346,7 @@ impl World {
         self.checks.restored(&self.nodes[at].disk);
         self.checks.started(at, &self.nodes[at]);
         self.note(Entry::Started { node: at });
+        self.open_spools(at);
         self.feed(at, Input::Restarted(Box::new(memory)));
     }
 
@@ -338,6 +355,7 @@ impl World {
         self.note(Entry::Died { node: at });
         let start_at = self.clock.mono().after(DOWN);
         self.hang_up_all(at);
+        self.nodes[at].drop_orders(&mut self.murmurs);
         self.nodes[at].die(start_at);
     }
 }

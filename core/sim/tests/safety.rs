@@ -58,6 +58,7 @@ fn every_promise_holds_in_every_drawn_world() {
     assert!(sum(|summary| summary.signers) > seeds() / 8, "too few rotations of the signing key");
     assert!(sum(|summary| summary.suspends) > seeds() / 8, "too few pauses");
     assert!(sum(|summary| summary.jumps) > seeds() / 4, "too few jumps of clocks");
+    assert!(sum(|summary| summary.records) > seeds() * 20, "too few records");
     assert!(sum(|summary| summary.forged) > seeds() / 8, "too few forged events");
     assert!(missed * 3 < events, "{missed} of {events} events could not happen");
     let seconds = begun.elapsed().as_secs_f64();
@@ -66,7 +67,7 @@ fn every_promise_holds_in_every_drawn_world() {
         "{} seeds in {seconds:.1} s: {:.0} seeds/s, {:.0} virtual hours/s; {} steps, {} crashes, {} runs, \
          {} uploads, {} sessions, {} rotations, {missed} of {events} events could not happen; {} streams, {} events \
          signed of which {} were missed by a full buffer and {} led to something, {} rotations of the signing key, {} \
-         forged, {} jumps and drifts of clocks, {} pauses and suspensions",
+         forged, {} jumps and drifts of clocks, {} pauses and suspensions, {} records taken",
         seeds(),
         seeds() as f64 / seconds,
         hours / seconds,
@@ -84,6 +85,7 @@ fn every_promise_holds_in_every_drawn_world() {
         sum(|summary| summary.forged),
         sum(|summary| summary.jumps),
         sum(|summary| summary.suspends),
+        sum(|summary| summary.records),
     );
 }
 

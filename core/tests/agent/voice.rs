@@ -139,8 +139,16 @@ impl Desk {
     /// The round that was begun last, with its room and from where it goes on.
     pub(crate) fn asked(&self) -> Option<(Pipe, u64, usize, Option<Positions>)> {
         self.ordered.iter().find_map(|effect| {
-            let Effect::Collect { pipe, round, room, from } = effect else { return None };
+            let Effect::Collect { pipe, round, room, from, .. } = effect else { return None };
             Some((*pipe, *round, *room, from.clone()))
+        })
+    }
+
+    /// The only sources that the round asks which was begun last.
+    fn only(&self) -> Option<Vec<Source>> {
+        self.ordered.iter().find_map(|effect| {
+            let Effect::Collect { only, .. } = effect else { return None };
+            only.as_ref().map(|only| only.iter().copied().collect())
         })
     }
 
@@ -328,6 +336,57 @@ fn a_source_with_more_is_asked_as_soon_as_there_is_room() {
     desk.collected(Pipe::Logs, 4, more(0..0));
     assert_eq!(desk.asked(), None);
     assert_eq!(desk.dropped(Reason::Full), 0);
+}
+
+#[test]
+fn between_ticks_the_sources_with_more_are_asked_and_no_others() {
+    let mut desk = Desk::new(logs_only());
+    desk.settings.logs = Some(pipe(&[Source::Journald, Source::Files]));
+    desk.give(Input::Armed);
+    let first = desk.asked().map(|(_, round, room, _)| (round, room));
+    assert_eq!((first, desk.only()), (Some((1, 4)), None), "each has its part of the room");
+    let feeds = |files: std::ops::Range<usize>, more| {
+        vec![Feed { more, ..feed(Source::Files, Records::Lines(lines(files))) }]
+    };
+    let idle = feed(Source::Journald, Records::Lines(Vec::new()));
+    desk.collected(Pipe::Logs, 1, [feeds(0..4, true), vec![idle]].concat());
+    let next = desk.asked().map(|(_, round, room, _)| (round, room));
+    assert_eq!((next, desk.only()), (Some((2, 4)), Some(vec![Source::Files])));
+    desk.answered(Shipped::Taken);
+    desk.pass(10);
+    assert_eq!(desk.asked(), None, "one round at a time");
+    desk.collected(Pipe::Logs, 2, feeds(4..8, true));
+    let whole = desk.asked().map(|(_, round, room, _)| (round, room));
+    assert_eq!((whole, desk.only()), (Some((3, 2)), None), "a tick was left out meanwhile");
+    desk.collected(Pipe::Logs, 3, feeds(8..10, true));
+    desk.answered(Shipped::Taken);
+    assert_eq!(
+        (desk.asked().map(|(_, round, ..)| round), desk.only()),
+        (Some(4), Some(vec![Source::Files]))
+    );
+    desk.collected(Pipe::Logs, 4, feeds(10..10, false));
+    desk.answered(Shipped::Taken);
+    assert_eq!(desk.asked(), None, "none has more");
+    desk.pass(10);
+    assert_eq!((desk.asked().map(|(_, round, ..)| round), desk.only()), (Some(5), None));
+}
+
+#[test]
+fn two_sources_that_both_have_more_than_fits_make_nothing_give_way() {
+    let mut desk = Desk::new(logs_only());
+    desk.settings.logs = Some(pipe(&[Source::Journald, Source::Files]));
+    desk.give(Input::Armed);
+    for round in 1..50 {
+        let Some((_, asked, room, _)) = desk.asked() else {
+            desk.answered(Shipped::Taken);
+            continue;
+        };
+        let both = [Source::Journald, Source::Files];
+        let full = |source| Feed { more: true, ..feed(source, Records::Lines(lines(0..room))) };
+        desk.collected(Pipe::Logs, asked, both.map(full).into());
+        assert_eq!(desk.dropped(Reason::Full), 0, "in turn {round}");
+    }
+    assert!(desk.logs().sent > 20);
 }
 
 #[test]

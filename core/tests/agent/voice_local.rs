@@ -147,7 +147,9 @@ fn without_a_token_nothing_is_sent_there() {
     desk.fetched(Err("404 secret_not_found"));
     assert_eq!(desk.delivered(), Vec::<String>::new());
     assert_eq!(desk.logs().local.expect("it has one").failed, 4);
-    assert!(desk.warnings()[0].ends_with("its token cannot be had: 404 secret_not_found"));
+    let told =
+        "its token, the secret \"sink\" of the control plane, cannot be had: 404 secret_not_found";
+    assert!(desk.warnings()[0].ends_with(told), "{:?}", desk.warnings());
     desk.answered(Shipped::Taken);
     assert_eq!(desk.logs().sent, 4);
 }

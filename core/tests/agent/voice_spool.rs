@@ -6,9 +6,12 @@ use meshward_core::{
     agent::{
         Pipe, PipeSettings, Records, Source, SpoolOrder, Spooled, VoiceSettings,
         verdict::ingest::Shipped,
-        voice::{Effect, Input, Reason},
+        voice::{BUFFER_BYTES_MAX, DRAIN_FLUSH_MAX, Effect, Input, Reason},
     },
-    wire::{record::LogEntry, spool::Place},
+    wire::{
+        record::{LogEntry, TEXT_MAX},
+        spool::Place,
+    },
 };
 use proptest::prelude::*;
 
@@ -56,7 +59,7 @@ impl Scene {
             given_up: 0,
         };
         scene.give(Input::Armed);
-        scene.tell(Spooled::Opened { waiting: scene.waiting() });
+        scene.tell(Spooled::Opened { waiting: scene.waiting(), damaged: 0 });
         scene
     }
 
@@ -293,6 +296,14 @@ fn without_a_disk_records_are_held_in_memory_alone() {
 }
 
 #[test]
+fn what_was_spoilt_before_the_start_is_told_and_counted_in_bytes() {
+    let mut scene = Scene::begun(VecDeque::new());
+    scene.tell(Spooled::Opened { waiting: 0, damaged: 200 });
+    assert!(scene.desk.warnings()[0].contains("200 bytes of the logs"));
+    assert_eq!((scene.desk.logs().damaged_bytes, scene.desk.dropped(Reason::Damaged)), (200, 0));
+}
+
+#[test]
 fn records_that_were_spoilt_on_the_disk_are_accounted_for_and_stop_nothing() {
     let mut scene = Scene::begun(lines(0..3).into());
     scene.pass(30);
@@ -306,7 +317,25 @@ fn records_that_were_spoilt_on_the_disk_are_accounted_for_and_stop_nothing() {
     scene.disk.clear();
     scene.tell(Spooled::Settled { waiting: 0 });
     assert_eq!(scene.desk.dropped(Reason::Damaged), 1);
-    assert_eq!(scene.desk.logs().held_records, 0);
+    let figures = scene.desk.logs();
+    assert_eq!((figures.held_records, figures.damaged_bytes), (0, 77));
+}
+
+#[test]
+fn of_what_is_on_the_disk_no_more_than_a_batch_is_given_up_each_tick() {
+    let (malformed, too_large) =
+        (Shipped::Malformed("400".into()), Shipped::TooLarge("413".into()));
+    for refused in [malformed, too_large, Shipped::NotProvisioned] {
+        let mut scene = Scene::begun(lines(0..12).into());
+        for left in [8, 4, 0] {
+            scene.pass(30);
+            for _ in 0..40 {
+                scene.carry_out();
+                scene.answer(refused.clone());
+            }
+            assert_eq!((scene.disk.len(), &scene.batch), (left, &None), "{refused:?}");
+        }
+    }
 }
 
 #[test]
@@ -319,6 +348,82 @@ fn what_is_on_the_disk_at_a_stop_stays_there_and_is_not_dropped() {
     scene.give(Input::Closed);
     let figures = scene.desk.logs();
     assert_eq!((figures.held_records, scene.desk.dropped(Reason::Stopped)), (3, 0));
+}
+
+/// The later ones are on the disk, and the earlier ones would be lost with the process.
+#[test]
+fn what_is_held_in_memory_holds_back_the_place_of_what_the_disk_took_behind_it() {
+    let mut scene = Scene::begun(VecDeque::new());
+    scene.bring(2);
+    scene.refuse();
+    scene.pass(10);
+    scene.bring(1);
+    scene.carry_out();
+    assert_eq!((scene.desk.kept(), scene.desk.logs().held_records), (None, 3));
+    scene.pass(10);
+    scene.bring(0);
+    assert_eq!(scene.desk.kept(), None, "nothing new is no reason either");
+    scene.pass(10);
+    scene.answer(Shipped::Taken);
+    let kept = scene.desk.kept().expect("all of it is safe");
+    assert_eq!(kept.places["journald"], cursor("3"));
+}
+
+/// The disk hangs, and what comes behind it is too much: it goes its way in memory, and its source waits for both.
+#[test]
+fn a_flood_behind_a_disk_that_hangs_is_held_to_its_bytes_and_passes_nothing() {
+    let mut scene = Scene::begun(VecDeque::new());
+    scene.bring(2);
+    scene.pass(10);
+    scene.bring(1);
+    scene.pass(10);
+    let round = scene.round.take().expect("a round is begun");
+    let long = LogEntry { message: "x".repeat(TEXT_MAX), ..lines(0..1).remove(0) };
+    let marks = vec![("journald".into(), Some(cursor("flood")))];
+    let feed = meshward_core::agent::Feed {
+        marks,
+        ..feed(Source::Journald, Records::Lines(vec![long; BUFFER_BYTES_MAX / TEXT_MAX]))
+    };
+    let feeds = vec![feed];
+    let collected = meshward_core::agent::Collected { pipe: Pipe::Logs, round, feeds };
+    scene.give(Input::Collected(Box::new(collected)));
+    assert!(scene.desk.logs().held_bytes <= BUFFER_BYTES_MAX as u64);
+    assert_eq!(scene.desk.dropped(Reason::Full), (BUFFER_BYTES_MAX / TEXT_MAX - 8) as u64);
+    scene.pass(10);
+    for _ in 0..2 {
+        let batch = scene.batch.take().expect("what is in memory goes");
+        scene.taken.extend(batch);
+        scene.desk.answered(Shipped::Taken);
+        let ordered = scene.desk.ordered.clone();
+        scene.after(&ordered);
+        assert_eq!(scene.desk.kept(), None, "three lines are nowhere else");
+    }
+    scene.carry_out();
+    let kept = scene.desk.kept().expect("the first two are safe");
+    assert_eq!(kept.places["journald"], cursor("2"));
+    scene.give(Input::Kept(Ok(())));
+    scene.pass(1);
+    scene.carry_out();
+    let kept = scene.desk.kept().expect("all of it is safe");
+    assert_eq!(kept.places["journald"], cursor("flood"));
+}
+
+#[test]
+fn a_drain_is_over_at_its_time_though_the_disk_hangs_or_nothing_is_answered() {
+    let mut hanging = Scene::begun(VecDeque::new());
+    hanging.bring(2);
+    let mut unanswered = Scene::begun(lines(0..3).into());
+    unanswered.pass(30);
+    unanswered.carry_out();
+    for mut scene in [hanging, unanswered] {
+        assert!(scene.order.is_some() || scene.batch.is_some());
+        scene.give(Input::Draining);
+        assert!(!scene.desk.voice.is_idle());
+        scene.pass(DRAIN_FLUSH_MAX.as_secs());
+        let now = scene.desk.now.mono;
+        assert!(scene.desk.voice.wakeup().is_none_or(|wakeup| wakeup > now), "it goes in circles");
+        assert!(scene.desk.voice.is_idle());
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -351,3 +351,24 @@ fn a_refused_credential_counts_for_the_standing() {
     bench.answer(call, problem(401, "nsk_revoked"));
     assert!(bench.agent.readiness().as_str().contains("identity refused"));
 }
+
+/// The fifth refusal within more than a minute would lead to a token and a fresh registration.
+#[test]
+fn a_batch_that_is_refused_during_a_drain_begins_no_registration() {
+    for is_draining in [false, true] {
+        let (mut bench, _) = started(logs_only(), Vec::new());
+        let mut effects = bench.give(brings(Pipe::Logs, 1, marked(0..4, "c1")));
+        for _ in 0..4 {
+            let (call, _) = shipment(&effects).expect("it goes again");
+            bench.answer(call, problem(401, "nsk_revoked"));
+            bench.pass(seconds(30));
+            effects = bench.give(Input::Ticked);
+        }
+        let (call, _) = shipment(&effects).expect("it goes again");
+        if is_draining {
+            bench.give(Input::Draining);
+        }
+        let effects = bench.answer(call, problem(401, "nsk_revoked"));
+        assert_eq!(effects.contains(&Effect::Gather), !is_draining);
+    }
+}

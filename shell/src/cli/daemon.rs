@@ -1,9 +1,12 @@
 //! `run` and `register`.
 
-use std::{error::Error, future::Future, io};
+use std::{error::Error, future::Future, io, time::Duration};
 
 use meshward_core::agent::{Exit, Purpose, notice::one_line};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    runtime::Runtime,
+    signal::unix::{SignalKind, signal},
+};
 use tracing::{info, warn};
 
 use super::{
@@ -56,6 +59,7 @@ fn ended(exit: &Exit) -> Failed {
 }
 
 fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
+    hygiene::hold_little();
     let sources = config::sources(global);
     let loaded = config::loaded(&sources)?;
     let (config, idle) = (loaded.config.clone(), loaded.idle());
@@ -91,7 +95,17 @@ fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
     };
     let host = Host { own, manager, reload: None };
     let until = until_told(&config, (host, sources, loaded), purpose);
-    runtime.block_on(until).map_err(|error| failed(error.as_ref()))
+    let ended = runtime.block_on(until).map_err(|error| failed(error.as_ref()));
+    end(runtime);
+    ended
+}
+
+/// How long the end waits for threads that may hang, such as on a disk.
+const THREADS_WAIT: Duration = Duration::from_secs(1);
+
+/// Lets a runtime go without waiting for what hangs.
+fn end(runtime: Runtime) {
+    runtime.shutdown_timeout(THREADS_WAIT);
 }
 
 async fn until_told(
@@ -115,4 +129,28 @@ fn told() -> io::Result<impl Future<Output = ()>> {
         };
         info!(signal = name, "draining");
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc::channel, thread, time::Duration};
+
+    use super::end;
+
+    #[test]
+    fn a_thread_that_hangs_holds_up_no_end() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let ((begun, begins), (_release, hangs)) = (channel(), channel::<()>());
+        runtime.spawn_blocking(move || {
+            begun.send(()).unwrap();
+            hangs.recv()
+        });
+        begins.recv().unwrap();
+        let (ended, ends) = channel();
+        thread::spawn(move || {
+            end(runtime);
+            ended.send(())
+        });
+        ends.recv_timeout(Duration::from_secs(60)).expect("it is not waited for");
+    }
 }

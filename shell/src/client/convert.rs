@@ -49,8 +49,16 @@ pub(super) fn received(response: &reqwest::Response) -> Headers {
     headers
 }
 
+/// How an authority comes to be trusted for the control plane.
+const BY_CA_FILE: &str = "name the authority that signed it in control_plane.ca_file";
+
 /// Sorts a failure and tells its causes, innermost last, without the URL.
 pub(super) fn failed(error: reqwest::Error) -> (Failure, String) {
+    failed_at(error, BY_CA_FILE)
+}
+
+/// The same of another server, with how an authority comes to be trusted there.
+pub(super) fn failed_at(error: reqwest::Error, trust: &str) -> (Failure, String) {
     let error = error.without_url();
     let failure = if error.is_timeout() { Failure::TimedOut } else { Failure::Unreachable };
     let mut cause = String::new();
@@ -63,7 +71,10 @@ pub(super) fn failed(error: reqwest::Error) -> (Failure, String) {
         at = error.source();
     }
     if cause.contains("UnknownIssuer") {
-        cause.push_str(" (name the authority that signed it in control_plane.ca_file)");
+        cause = format!("{cause} ({trust})");
+    }
+    if cause.contains("CaUsedAsEndEntity") {
+        cause.push_str(" (the certificate is one of an authority: the server needs one of its own, not CA:TRUE)");
     }
     if is_no_http(&error) {
         cause.push_str(" (what answers there speaks no HTTP: perhaps its URL begins with https)");

@@ -13,10 +13,14 @@ use reqwest::{
 };
 use zeroize::Zeroizing;
 
-use super::{ClientError, ClientSettings, bare, convert::failed};
+use super::{ClientError, ClientSettings, bare, convert::failed_at};
 
 /// How long its host may take to answer at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The file of authorities is the control plane's alone.
+const BY_SYSTEM: &str = "let this system trust the authority that signed it, such as by update-ca-certificates; control_plane.ca_file does not \
+     count here";
 
 /// The client of one endpoint.
 #[derive(Clone, Debug)]
@@ -28,13 +32,14 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// Reads the trusted roots; it blocks on the disk.
     pub(crate) fn new(url: &str, tls_insecure_skip_verify: bool) -> Result<Self, ClientError> {
+        let url = Url::parse(url).map_err(|_| ClientError::Url)?;
         let settings = ClientSettings {
-            url: url.to_owned(),
+            // The rest of it, where a query may stand, is what is asked for.
+            url: url.origin().ascii_serialization(),
             ca_file: None,
             tls_insecure_skip_verify,
             connect_timeout: CONNECT_TIMEOUT,
         };
-        let url = Url::parse(url).map_err(|_| ClientError::Url)?;
         Ok(Self { http: bare(&settings)?, url })
     }
 
@@ -69,7 +74,26 @@ impl Endpoint {
         request.headers_mut().insert(AUTHORIZATION, bearer);
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         *request.body_mut() = Some(body.into());
-        let response = self.http.execute(request).await.map_err(failed)?;
+        let response =
+            self.http.execute(request).await.map_err(|error| failed_at(error, BY_SYSTEM))?;
         Ok(response.status().as_u16())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Endpoint;
+
+    #[test]
+    fn an_endpoint_may_have_a_port_a_path_and_a_query() {
+        for url in [
+            "https://logs.example",
+            "https://logs.example:8443/in",
+            "https://[::1]/in?tenant=one#part",
+        ] {
+            // It trusts anyone, so that no roots are needed.
+            assert_eq!(Endpoint::new(url, true).unwrap().url.as_str().trim_end_matches('/'), url);
+        }
+        assert!(Endpoint::new("logs.example", true).is_err());
     }
 }

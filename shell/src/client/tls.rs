@@ -1,6 +1,6 @@
 //! Whom the client trusts: the roots of the system and, beside them, the file that the operator names.
 
-use std::{error::Error, fs::File, io::Read, net::IpAddr, path::Path, sync::Arc};
+use std::{error::Error, io::Read, net::IpAddr, path::Path, sync::Arc};
 
 use reqwest::Url;
 use rustls::{
@@ -12,6 +12,7 @@ use rustls::{
 use tracing::warn;
 
 use super::{ClientError, ClientSettings};
+use crate::tokens;
 
 /// The largest `ca_file` that is read.
 const CA_FILE_MAX: u64 = 4 * 1024 * 1024;
@@ -54,8 +55,8 @@ fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), ClientError> {
     let unreadable = |source| ClientError::CaFile { path: path.to_owned(), source };
     let unusable = |cause: String| ClientError::CaContent { path: path.to_owned(), cause };
     let mut pem = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(CA_FILE_MAX).read_to_end(&mut pem))
+    tokens::regular(path)
+        .and_then(|(file, _)| file.take(CA_FILE_MAX).read_to_end(&mut pem))
         .map_err(unreadable)?;
     let mut found = 0;
     for certificate in CertificateDer::pem_slice_iter(&pem) {

@@ -43,7 +43,9 @@ impl Loaded {
     /// Makes what was checked one configuration, unless something is wrong with it.
     pub(super) fn of(merged: Merged, strangers: Vec<String>) -> Result<Self, Vec<ConfigError>> {
         if !merged.faults.is_empty() {
-            return Err(merged.faults);
+            let mut faults = merged.faults;
+            faults.sort_by_key(|fault| fault.place.line());
+            return Err(faults);
         }
         let rows = merged.held.iter().map(|(path, held)| Row::of(path, held)).collect();
         let config = Reader(&merged).config();

@@ -39,6 +39,16 @@ pub enum Place {
     Nowhere,
 }
 
+impl Place {
+    /// The line of the file, if it stands in one.
+    pub const fn line(&self) -> Option<usize> {
+        match self {
+            Self::File { line, .. } => *line,
+            Self::Environment(_) | Self::Flag(_) | Self::Nowhere => None,
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

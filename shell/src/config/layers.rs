@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    env, fmt, fs, io,
+    env, fmt, io,
     path::{Path, PathBuf},
 };
 
@@ -17,6 +17,7 @@ use super::{
     schema::{self, Default, KEYS, Key, VARIABLE_PREFIX},
     value::Value,
 };
+use crate::tokens;
 
 /// Where the configuration is read when nothing names a file.
 pub const DEFAULT_FILE: &str = "/etc/meshward/config.toml";
@@ -289,10 +290,7 @@ const NOT_TOML: &str =
 fn read(path: &Path) -> io::Result<String> {
     use io::Read as _;
     let mut text = String::new();
-    let mut file = fs::File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
+    let (mut file, _) = tokens::regular(path)?;
     io::Read::by_ref(&mut file).take(FILE_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > FILE_MAX {
         Err(io::Error::other("it is larger than 1 MiB"))

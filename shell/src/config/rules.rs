@@ -15,9 +15,9 @@ use super::{
 
 /// "report interval rule" of metrics.
 const METRICS_REPORT_MIN: Duration = Duration::from_secs(10);
-/// The pipelines, each with its shortest collect interval in seconds.
 /// The least room on the disk that records are given.
 const SPOOL_MIN: u64 = 1 << 20;
+/// The pipelines, each with its shortest collect interval in seconds.
 const PIPELINES: [(&str, u64); 3] = [("metrics", 5), ("logs", 5), ("audit", 1)];
 /// The longest path of a Unix socket on Linux, in bytes.
 const SOCKET_PATH_MAX: usize = 107;
@@ -40,14 +40,20 @@ pub(super) fn check(merged: &mut Merged) {
     }
 }
 
+const NO_SECRET: &str = "needs secret_key beside it: the name of the control plane's secret that holds the bearer token";
+
 struct Rules<'m> {
     reader: Reader<'m>,
     broken: Vec<(&'static str, String)>,
 }
 
 impl Rules<'_> {
+    /// A value that was refused has its fault already, and is held to nothing more.
     fn want(&mut self, met: bool, path: &str, rule: impl Into<String>) {
-        if !met && let Some(key) = schema::find(path) {
+        if !met
+            && !self.is_refused(path)
+            && let Some(key) = schema::find(path)
+        {
             self.broken.push((key.path, rule.into()));
         }
     }
@@ -55,6 +61,10 @@ impl Rules<'_> {
     /// Whether some source has the key.
     fn is_set(&self, path: &str) -> bool {
         self.reader.0.held.get(path).is_some_and(|held| held.place != Place::Nowhere)
+    }
+
+    fn is_refused(&self, path: &str) -> bool {
+        self.is_set(path) && self.reader.value(path).is_none()
     }
 
     fn local_api(&mut self) {
@@ -86,15 +96,17 @@ impl Rules<'_> {
             (self.reader.duration(&collect_key), self.reader.duration(&report_key));
         let rule = format!("must be at least {}", duration::text(collect_min));
         self.want(collect >= collect_min, &collect_key, rule);
+        let fits =
+            report >= collect || self.is_refused(&collect_key) || self.is_refused(&report_key);
         if self.is_set(&report_key) {
             let rule = "must not be shorter than collect_interval";
-            self.want(report >= collect, &report_key, rule);
+            self.want(fits, &report_key, rule);
         } else {
             let rule = format!(
                 "must not be longer than report_interval, which is {} unless it is set",
                 duration::text(report)
             );
-            self.want(report >= collect, &collect_key, rule);
+            self.want(fits, &collect_key, rule);
         }
         if section == "metrics" {
             let rule = format!("must be at least {}", duration::text(METRICS_REPORT_MIN));
@@ -124,7 +136,8 @@ impl Rules<'_> {
             self.want(false, &url_key, rule);
         }
         match self.reader.text(&secret_key).map(|key| forms::secret_key(&key)) {
-            None => self.want(false, &secret_key, "must be set while url is"),
+            None if self.is_refused(&secret_key) => {}
+            None => self.want(false, &url_key, NO_SECRET),
             Some(Err(rule)) => self.want(false, &secret_key, rule),
             Some(Ok(())) => {}
         }

@@ -12,6 +12,8 @@ use super::{duration, forms::Verdict};
 
 /// Entries a list may have.
 const LIST_MAX: usize = 256;
+/// Entries of a list that are told where they cannot be taken.
+const BROKEN_MAX: usize = 8;
 /// Bytes a text may have.
 const TEXT_MAX: usize = 4096;
 
@@ -148,12 +150,32 @@ fn unsigned(number: &DeInteger<'_>) -> Option<u64> {
 }
 
 fn list<'v>(entries: impl Iterator<Item = &'v DeValue<'v>>) -> Result<Vec<String>, String> {
-    let numbered = entries.enumerate();
-    let texts = numbered.map(|(at, entry)| {
-        let wrong = || format!("entry {}: must be a string, not {}", at + 1, described(entry));
+    each_entry(entries, |entry| {
+        let wrong = || format!("must be a string, not {}", described(entry));
         entry.as_str().map(str::to_owned).ok_or_else(wrong)
-    });
-    texts.collect()
+    })
+}
+
+/// Takes the entries of a list one by one, or tells each that cannot be taken.
+fn each_entry<E, T>(
+    entries: impl Iterator<Item = E>,
+    take: impl Fn(E) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    let (mut taken, mut broken) = (Vec::new(), Vec::new());
+    for (at, entry) in entries.enumerate() {
+        match take(entry) {
+            Ok(value) => taken.push(value),
+            Err(rule) => broken.push(format!("entry {}: {rule}", at + 1)),
+        }
+    }
+    match broken.len() {
+        0 => Ok(taken),
+        ..=BROKEN_MAX => Err(broken.join("; ")),
+        all => {
+            broken.truncate(BROKEN_MAX);
+            Err(format!("{}; and {} more entries", broken.join("; "), all - BROKEN_MAX))
+        }
+    }
 }
 
 fn pieces(given: &str) -> Vec<String> {
@@ -183,7 +205,5 @@ fn check_list(rule: fn(&str) -> Verdict, entries: &[String]) -> Result<(), Strin
     if entries.len() > LIST_MAX {
         return Err(format!("must have at most {LIST_MAX} entries"));
     }
-    entries.iter().enumerate().try_for_each(|(at, entry)| {
-        check_text(rule, entry).map_err(|broken| format!("entry {}: {broken}", at + 1))
-    })
+    each_entry(entries.iter(), |entry| check_text(rule, entry)).map(drop)
 }

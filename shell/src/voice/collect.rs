@@ -1,7 +1,7 @@
 //! The sources asked side by side, each on a thread of its own; one that hangs is not waited for.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{self, Arc, PoisonError},
@@ -65,12 +65,12 @@ impl Collection {
     }
 
     pub(crate) fn begin(&self, order: agent::Collect) {
-        let agent::Collect { pipe, round, room, from, peers } = order;
+        let agent::Collect { pipe, round, only, room, from, peers } = order;
         let (facts, seats) = (self.facts.clone(), self.pipes.get(&pipe).cloned());
         let wanted = Arc::new(Wanted { room, from, peers });
         tokio::spawn(async move {
             let feeds = match seats {
-                Some(seats) => ask(&mut seats.lock().await, &wanted).await,
+                Some(seats) => ask(&mut seats.lock().await, only.as_ref(), &wanted).await,
                 None => Vec::new(),
             };
             let collected = Box::new(Collected { pipe, round, feeds });
@@ -80,16 +80,22 @@ impl Collection {
     }
 }
 
-/// One round: all are begun, then all are waited for until the same moment.
-async fn ask(seats: &mut [Seat], wanted: &Arc<Wanted>) -> Vec<Feed> {
+/// One round: all are begun, or only these, then all of them are waited for until the same moment.
+async fn ask(
+    seats: &mut [Seat],
+    only: Option<&BTreeSet<Source>>,
+    wanted: &Arc<Wanted>,
+) -> Vec<Feed> {
     let until = Instant::now() + COLLECT_MAX;
     let mut feeds = Vec::new();
-    for seat in &mut *seats {
+    let is_asked = |seat: &&mut Seat| only.is_none_or(|only| only.contains(&seat.source));
+    let mut asked: Vec<&mut Seat> = seats.iter_mut().filter(is_asked).collect();
+    for seat in &mut asked {
         if let Some(failed) = seat.send_off(wanted) {
             feeds.push(failed);
         }
     }
-    for seat in seats {
+    for seat in asked {
         feeds.extend(seat.back(until).await);
     }
     feeds
@@ -170,4 +176,49 @@ fn trouble(source: Source, text: String) -> Feed {
         Source::Auditd | Source::K8sAudit => Records::Events(Vec::new()),
     };
     Feed { troubles: vec![text], ..feed(source, records) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Counted(Source, Arc<AtomicUsize>);
+
+    impl Collector for Counted {
+        fn source(&self) -> Source {
+            self.0
+        }
+
+        fn collect(&mut self, _wanted: &Wanted) -> Feed {
+            self.1.fetch_add(1, Relaxed);
+            feed(self.0, Records::Lines(Vec::new()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_round_asks_every_source_or_those_alone_that_it_names() {
+        let (facts, mut heard) = mpsc::channel(1);
+        let asked = [Arc::<AtomicUsize>::default(), Arc::default()];
+        let sources = [Source::Journald, Source::Files];
+        let counted = |(source, asked): (Source, &Arc<AtomicUsize>)| -> Box<dyn Collector> {
+            Box::new(Counted(source, Arc::clone(asked)))
+        };
+        let collectors = sources.into_iter().zip(&asked).map(counted).collect();
+        let collection = Collection::new(facts, [(Pipe::Logs, collectors)].into());
+        let only = Some(BTreeSet::from([Source::Files]));
+        for (round, only, brought) in [(1, None, sources.to_vec()), (2, only, vec![Source::Files])]
+        {
+            let (pipe, peers) = (Pipe::Logs, Vec::new());
+            collection.begin(agent::Collect { pipe, round, only, room: 1, from: None, peers });
+            let Some(Input::Acted(Acted::Collected(collected))) = heard.recv().await else {
+                panic!("a round is answered");
+            };
+            let fed: Vec<Source> = collected.feeds.iter().map(|feed| feed.source).collect();
+            assert_eq!((collected.round, fed), (round, brought));
+        }
+        assert_eq!(asked.map(|count| count.load(Relaxed)), [1, 2]);
+    }
 }

@@ -65,6 +65,8 @@ pub(crate) struct Journald {
     is_brief: bool,
     /// The tool is missing, and is not asked before.
     missing_until: Option<Mono>,
+    /// What was wrong when the tool was asked last, which is so until it is asked again.
+    troubles: Vec<String>,
     process: u32,
 }
 
@@ -93,6 +95,7 @@ impl Journald {
             cursor: None,
             is_brief: false,
             missing_until: None,
+            troubles: Vec::new(),
             process: std::process::id(),
         }
     }
@@ -104,6 +107,7 @@ impl Journald {
         let known = self.cursor.clone();
         let room = wanted.room.min(ENTRIES_MAX);
         if room == 0 || self.missing_until.is_some_and(|until| now.mono < until) {
+            fed.troubles.extend(self.troubles.iter().cloned());
             return fed;
         }
         match self.read_at_length(room, &mut fed) {
@@ -114,6 +118,7 @@ impl Journald {
             }
             Err(error) => fed.troubles.push(format!("journalctl cannot be run: {error}")),
         }
+        self.troubles.clone_from(&fed.troubles);
         if is_bad || self.cursor != known {
             fed.marks.push((PLACE.to_owned(), self.cursor.clone().map(Position::Cursor)));
         }

@@ -21,6 +21,7 @@ use meshward_core::{
         sources::peers::{self, PING_MAX, Peer, Pinged},
     },
 };
+use meshward_sys::execute::end_with_parent;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
     process::Command,
@@ -170,9 +171,11 @@ async fn ping(program: PathBuf, address: IpAddr) -> Pinged {
     }
 }
 
-/// The tool is ended where this is dropped.
+/// The tool is ended where this is dropped, and with this process.
 async fn run(program: &Path, address: IpAddr) -> io::Result<Pinged> {
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    end_with_parent(command.as_std_mut());
+    let mut child = command
         .args(peers::arguments(address))
         .env_clear()
         .envs([("PATH", tool::PATH), ("LC_ALL", "C")])

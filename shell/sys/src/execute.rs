@@ -69,6 +69,13 @@ pub fn execute(command: &mut Command, program: Program) {
     unsafe { command.pre_exec(become_it) };
 }
 
+/// Lets the program of the command be killed where the thread ends that begins it, as with its process.
+#[expect(unsafe_code, reason = "there is no other way into the child")]
+pub fn end_with_parent(command: &mut Command) {
+    // SAFETY: in the child the function makes one system call, with numbers alone, and its error carries a number.
+    unsafe { command.pre_exec(die_with_parent) };
+}
+
 #[expect(unsafe_code, reason = "only bare calls may be made between fork and execve")]
 fn join(group: &OwnedFd) {
     // SAFETY: the descriptor is open and the buffer is one byte long.
@@ -163,10 +170,12 @@ mod tests {
     use std::{
         ffi::CString,
         fs, io,
+        os::unix::process::ExitStatusExt as _,
         process::{Command, Output, Stdio},
+        thread,
     };
 
-    use super::{Limit, Program, execute};
+    use super::{Limit, Program, end_with_parent, execute};
 
     fn text(text: &str) -> CString {
         CString::new(text).unwrap_or_default()
@@ -200,6 +209,19 @@ mod tests {
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(printed, "77\n2\n2\n");
         assert!(!output.status.success());
+        Ok(())
+    }
+
+    #[test]
+    fn a_program_that_ignores_signals_ends_with_the_thread_that_began_it() -> io::Result<()> {
+        let begin = || {
+            let mut command = Command::new("/bin/sh");
+            end_with_parent(&mut command);
+            command.args(["-c", "trap '' TERM HUP INT PIPE; while :; do sleep 1; done"]).spawn()
+        };
+        let begun = thread::spawn(begin).join();
+        let mut program = begun.map_err(|_| io::Error::other("the thread broke"))??;
+        assert_eq!(program.wait()?.signal(), Some(libc::SIGKILL));
         Ok(())
     }
 

@@ -1,7 +1,7 @@
-//! What the allocator of the C library gave out and holds (`mallinfo2`).
+//! What the allocator of the C library gave out and holds (`mallinfo2`), and that it holds little (`mallopt`).
 //!
-//! The call is looked up while the program runs: the GNU C library has it since 2.33, no other has it, and the program
-//! is to begin where it is not.
+//! The first call is looked up while the program runs: the GNU C library has it since 2.33, no other has it, and the
+//! program is to begin where it is not.
 
 /// In bytes, of all threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,35 @@ pub fn heap() -> Option<Heap> {
 #[cfg(not(target_env = "gnu"))]
 pub fn heap() -> Option<Heap> {
     None
+}
+
+/// How large a piece is that goes back to the system by itself, and how much is kept behind the last one, in bytes.
+#[cfg(target_env = "gnu")]
+const LARGE: libc::c_int = 128 << 10;
+
+/// Lets the allocator hold little beside what it gave out; to be called before there is another thread.
+///
+/// The GNU C library gives threads arenas of their own, up to eight for each processor, each of which keeps what it held
+/// at its fullest; and once a large piece was given back, it takes pieces as large from the arenas too. Tells whether it
+/// was all taken; another library, which is left as it is, takes it all.
+#[cfg(target_env = "gnu")]
+pub fn hold_little() -> bool {
+    let wanted =
+        [(libc::M_ARENA_MAX, 1), (libc::M_MMAP_THRESHOLD, LARGE), (libc::M_TRIM_THRESHOLD, LARGE)];
+    wanted.into_iter().all(|(parameter, value)| set(parameter, value))
+}
+
+/// Lets the allocator hold little beside what it gave out.
+#[cfg(not(target_env = "gnu"))]
+pub const fn hold_little() -> bool {
+    true
+}
+
+#[cfg(target_env = "gnu")]
+#[expect(unsafe_code, reason = "there is no safe wrapper of mallopt")]
+fn set(parameter: libc::c_int, value: libc::c_int) -> bool {
+    // SAFETY: the call takes numbers alone, and locks what it changes.
+    unsafe { libc::mallopt(parameter, value) == 1 }
 }
 
 #[cfg(test)]

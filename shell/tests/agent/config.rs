@@ -54,6 +54,30 @@ fn an_entry_of_a_list_that_is_no_string_is_named_with_its_place_and_what_it_is()
 }
 
 #[test]
+fn one_slip_is_one_fault_each_slip_of_a_list_is_told_and_faults_come_in_the_order_of_the_lines() {
+    let (code, told) = checked(
+        "[metrics]\ncollect_interval = \"5s\"\nreport_interval = \"10sec\"\nbatch_size = -5\n[logs]\n\
+         file_patterns = [\"a.log\", \"/b.log\", \"c.log\"]\n[audit]\ncollect_interval = 7\n\
+         [audit.local_endpoint]\nurl = \"https://l.example\"\n[node]\ndata_dir = \"/d\"\n\
+         [control_plane]\nurl = 7\n",
+    );
+    assert_eq!(code, Some(3), "{told}");
+    let faults: Vec<_> = told.lines().filter_map(|line| line.split_once("config.toml:")).collect();
+    let want = [
+        "3: metrics.report_interval: ",
+        "4: metrics.batch_size: ",
+        "6: logs.file_patterns: entry 1: must begin with \"/\"; entry 3: must begin",
+        "8: audit.collect_interval: ",
+        "10: audit.local_endpoint.url: needs secret_key beside it",
+        "14: control_plane.url: ",
+    ];
+    assert_eq!(faults.len(), want.len(), "{told}");
+    for ((_, fault), want) in faults.iter().zip(want) {
+        assert!(fault.starts_with(want), "{want:?} is missing in:\n{told}");
+    }
+}
+
+#[test]
 fn a_pattern_of_files_that_is_none_is_told_with_its_rule() {
     for (pattern, rule) in [
         ("app.log", "must begin with \"/\""),

@@ -139,6 +139,8 @@ async fn an_unchanged_pull_writes_nothing_and_what_left_is_removed() {
     let agent = node.start();
     open(&node).await;
     pulled_twice(&plane, &node).await;
+    // What files are held to is kept when the program was read through, whatever is pulled meanwhile.
+    until("the checksums are kept", || node.data("state/checksums.json").exists()).await;
     let looks = || (stamps(&node.data("state/data")), stamps(&node.data("state")));
     let before = (looks(), all(&node));
     let pulls = counter(&plane, "state_count");

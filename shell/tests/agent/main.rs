@@ -24,10 +24,15 @@ mod faults;
 mod faults_reports;
 #[cfg(feature = "fault-tests")]
 mod faults_rotation;
+mod flood;
+#[cfg(feature = "tool-tests")]
+mod fuse;
 mod hooks;
 mod hooks_look;
 mod hooks_place;
 mod hooks_run;
+#[cfg(feature = "tool-tests")]
+mod hung;
 mod integrity;
 mod kept;
 mod kills;
@@ -50,6 +55,7 @@ mod session;
 #[cfg(feature = "nat-tests")]
 mod session_gone;
 mod session_wire;
+mod soak;
 #[cfg(feature = "fault-tests")]
 mod strace;
 mod stream;

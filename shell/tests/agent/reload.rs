@@ -84,9 +84,38 @@ async fn a_file_that_is_broken_or_gone_changes_nothing_and_all_its_faults_are_to
     told(&node, "cannot read it").await;
     fs::write(node.path("config.toml"), sound).unwrap();
     agent.signal("-HUP");
-    told(&node, "the configuration is read again, and nothing of what can change has").await;
+    told(&node, "the configuration is read again, and no setting that a reload takes has changed")
+        .await;
     assert_eq!(counter(&plane, "heartbeat_count"), 1, "it rests as before");
     assert!(dump(&node).contains("[heartbeat]\ninterval = \"1h\""));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_pipe_in_the_place_of_a_file_holds_up_neither_a_reload_nor_the_stop() {
+    let (_plane, node, agent) = resting("").await;
+    let config = node.path("config.toml");
+    let sound = fs::read_to_string(&config).unwrap();
+    let pipe = |path: &std::path::Path| {
+        let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    };
+    fs::remove_file(&config).unwrap();
+    pipe(&config);
+    agent.signal("-HUP");
+    told(&node, "config.toml: cannot read it: it is not a regular file").await;
+    fs::remove_file(&config).unwrap();
+    let certificates = node.path("ca.pem");
+    pipe(&certificates);
+    let named = format!("[control_plane]\nca_file = {certificates:?}\n");
+    let secure = sound.replace("url = \"http://", "url = \"https://");
+    fs::write(&config, secure.replace("[control_plane]\n", &named)).unwrap();
+    agent.signal("-HUP");
+    told(&node, "ca.pem: cannot read it: it is not a regular file").await;
+    fs::write(&config, sound.replace(HOUR, SECOND)).unwrap();
+    agent.signal("-HUP");
+    told(&node, "heartbeat.interval changed").await;
+    agent.signal("-TERM");
+    assert_eq!(agent.ended(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -250,7 +250,7 @@ async fn a_killed_agent_goes_on_behind_what_was_accepted() {
 async fn both() -> (Plane, String) {
     let tls_addr = Some("127.0.0.1:0".parse().unwrap());
     let running = Fixture::start(Options { tls_addr, ..Options::default() }).await.unwrap();
-    let local = format!("https://{}/local/audit", running.tls_addr().unwrap());
+    let local = format!("https://{}/local/audit?tenant=one", running.tls_addr().unwrap());
     (Plane::of(running), local)
 }
 

@@ -4,7 +4,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -32,6 +32,7 @@ pub(crate) struct Way {
     addr: SocketAddr,
     to: watch::Sender<(Mode, SocketAddr)>,
     taken: Arc<AtomicUsize>,
+    records: Arc<AtomicU64>,
 }
 
 impl Way {
@@ -42,13 +43,15 @@ impl Way {
         let (to, seen) = watch::channel((Mode::Open, plane));
         let taken = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&taken);
+        let records = Arc::new(AtomicU64::new(0));
+        let receipts = Arc::clone(&records);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(connection(client, seen.clone()));
+                tokio::spawn(connection(client, seen.clone(), Arc::clone(&receipts)));
             }
         });
-        Self { addr, to, taken }
+        Self { addr, to, taken, records }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -67,17 +70,26 @@ impl Way {
     pub(crate) fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
+
+    /// How many records the receipts tell of that have come from the control plane.
+    pub(crate) fn records(&self) -> u64 {
+        self.records.load(Ordering::Relaxed)
+    }
 }
 
-async fn connection(client: TcpStream, seen: watch::Receiver<(Mode, SocketAddr)>) {
+async fn connection(
+    client: TcpStream,
+    seen: watch::Receiver<(Mode, SocketAddr)>,
+    records: Arc<AtomicU64>,
+) {
     let (mode, plane) = *seen.borrow();
     if mode == Mode::Shut {
         return;
     }
     let Ok(server) = TcpStream::connect(plane).await else { return };
     let ((asks, takes), (answers, hears)) = (client.into_split(), server.into_split());
-    let outward = carry(asks, hears, seen.clone(), false);
-    let homeward = carry(answers, takes, seen, true);
+    let outward = carry(asks, hears, seen.clone(), None);
+    let homeward = carry(answers, takes, seen, Some(Receipts { records, rest: Vec::new() }));
     tokio::select! {
         _ = outward => {}
         _ = homeward => {}
@@ -89,16 +101,19 @@ async fn carry(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     mut seen: watch::Receiver<(Mode, SocketAddr)>,
-    is_answer: bool,
+    mut receipts: Option<Receipts>,
 ) -> Option<()> {
     let mut buffer = [0; 4096];
     let mut passed = 0;
     loop {
         let count = from.read(&mut buffer).await.ok().filter(|count| *count > 0)?;
         let mode = seen.borrow_and_update().0;
+        if let Some(receipts) = &mut receipts {
+            receipts.read(&buffer[..count]);
+        }
         let through = match mode {
             Mode::Open => count,
-            Mode::Cut(at) if is_answer => count.min(at.saturating_sub(passed)),
+            Mode::Cut(at) if receipts.is_some() => count.min(at.saturating_sub(passed)),
             Mode::Cut(_) => count,
             Mode::Shut => 0,
             Mode::Silent => {
@@ -111,5 +126,30 @@ async fn carry(
         if through < count {
             return None;
         }
+    }
+}
+
+/// What a receipt says in front of its number of records, which ends its body.
+const RECORDS: &[u8] = b"\"records\":";
+
+/// Reads the receipts out of all answers of a connection.
+struct Receipts {
+    records: Arc<AtomicU64>,
+    /// What may be the beginning of one.
+    rest: Vec<u8>,
+}
+
+impl Receipts {
+    fn read(&mut self, piece: &[u8]) {
+        self.rest.extend_from_slice(piece);
+        while let Some(at) = self.rest.windows(RECORDS.len()).position(|bytes| bytes == RECORDS) {
+            let number = &self.rest[at + RECORDS.len()..];
+            let Some(end) = number.iter().position(|byte| !byte.is_ascii_digit()) else { return };
+            let told: u64 = String::from_utf8_lossy(&number[..end]).parse().unwrap_or_default();
+            self.records.fetch_add(told, Ordering::Relaxed);
+            self.rest.drain(..at + RECORDS.len() + end);
+        }
+        let needless = self.rest.len().saturating_sub(RECORDS.len());
+        self.rest.drain(..needless);
     }
 }

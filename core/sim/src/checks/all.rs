@@ -1,13 +1,16 @@
 //! What takes place is shown to each of the checks.
 
 use meshward_core::{
-    agent::{Acted, Effect, Exit, Heard, Input, Notice, StateFile},
+    agent::{
+        Acted, Effect, Exit, Heard, Input, Notice, StateFile, Voice as Order,
+        voice::figures::Figures,
+    },
     ids::ExecutionId,
     time::{Mono, Now},
     wire::timestamp::Timestamp,
 };
 
-use super::{Beginning, CHECKSUMS, Checks, Rest, Sending, Serving, Violation};
+use super::{Beginning, CHECKSUMS, Checks, POSITIONS, Rest, Sending, Serving, Violation};
 use crate::{disk::Disk, net::Caller, node::Node, route::Said, script::Token, signing::Keyring};
 
 impl Checks {
@@ -46,6 +49,7 @@ impl Checks {
         self.sessions.died(at);
         self.streams.died(at);
         self.tries.afresh(at);
+        self.voice.died(at);
     }
 
     pub fn sent(&mut self, sending: &Sending<'_>) {
@@ -60,6 +64,7 @@ impl Checks {
         self.presence.sent(sending, &mut self.found);
         self.reports.sent(sending, &mut self.found);
         self.sessions.sent(sending, &mut self.found);
+        self.voice.sent(sending, &mut self.found);
     }
 
     pub fn served(&mut self, serving: &Serving<'_>) {
@@ -70,6 +75,7 @@ impl Checks {
         self.presence.served(serving, &mut self.found);
         self.reports.served(serving, &mut self.found);
         self.sessions.served(serving, &mut self.found);
+        self.voice.served(serving, &mut self.found);
     }
 
     /// An agent hears an answer; 0 is no answer in time. `now` is the agent's.
@@ -114,6 +120,7 @@ impl Checks {
         self.endpoint.hears(at, input, now.mono);
         self.integrity.hears(at, input, now.mono);
         self.manifest.hears(at, input);
+        self.voice.hears((at, node), input, now.mono);
         if matches!(input, Input::Acted(Acted::Installed { .. })) {
             self.pace.installed(at);
         }
@@ -161,6 +168,7 @@ impl Checks {
     pub fn exited(&mut self, at: usize, exit: &Exit, token: Token) {
         self.integrity.exited(at, &mut self.found);
         self.presence.exited(exit, token, &mut self.found);
+        self.voice.exited(at, &mut self.found);
     }
 
     /// An identity makes room for another.
@@ -173,6 +181,7 @@ impl Checks {
         self.pace.retires(at);
         self.presence.retires(at, token, now, &mut self.found);
         self.tries.afresh(at);
+        self.voice.retires(at);
     }
 
     /// A process begins, in what is around it now.
@@ -182,20 +191,38 @@ impl Checks {
     }
 
     /// A file below `state/` was changed.
-    pub fn kept(&mut self, at: usize, disk: &Disk, file: &StateFile) {
-        if file.name == CHECKSUMS {
-            self.integrity.kept(at, disk, &mut self.found);
+    pub fn kept(&mut self, at: usize, node: &Node, file: &StateFile) {
+        match file.name.as_str() {
+            CHECKSUMS => self.integrity.kept(at, &node.disk, &mut self.found),
+            POSITIONS => self.voice.kept((at, node), &mut self.found),
+            _ => {}
         }
     }
 
+    /// What the voice of an agent orders.
+    pub fn speaks(&mut self, at: usize, order: &Order) {
+        self.voice.speaks(at, order, &mut self.found);
+    }
+
+    /// The numbers of the voice behind a step, with which the process may end.
+    pub fn moved(&mut self, at: usize, figures: &Figures, exits: bool) {
+        self.voice.moved(at, figures, exits, &mut self.found);
+    }
+
     /// The operator of a node is told something.
-    pub fn told(&mut self, at: usize, notice: &Notice) {
+    pub fn told(&mut self, at: usize, notice: &Notice, now: Mono) {
         self.integrity.told(at, notice, &mut self.found);
+        self.voice.told(at, notice, now, &mut self.found);
     }
 
     /// An agent asks how it is seen from outside; `now` is its own.
     pub fn discovers(&mut self, at: usize, round: u64, now: Mono) {
         self.endpoint.discovers(at, round, now, &mut self.found);
+    }
+
+    /// How many records the control plane took, each counted once.
+    pub fn records(&self) -> u64 {
+        self.voice.records()
     }
 
     pub fn restored(&mut self, disk: &Disk) {
@@ -238,6 +265,7 @@ impl Checks {
         self.endpoint.rested(rest, &mut self.found);
         self.integrity.rested(rest.nodes, &mut self.found);
         self.manifest.rested(rest.nodes, &mut self.found);
+        self.voice.rested(rest, &mut self.found);
         self.found.take()
     }
 }

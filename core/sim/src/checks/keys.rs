@@ -87,7 +87,8 @@ impl Keys {
         match sending.said {
             Said::Register { key, .. } => self.registers(sending, key, found),
             Said::Rotate { key } => self.rotates(sending, key, found),
-            Said::Callback { .. }
+            Said::Batch(..)
+            | Said::Callback { .. }
             | Said::Heartbeat { .. }
             | Said::Pull
             | Said::Report { .. }
@@ -147,7 +148,8 @@ impl Keys {
                 self.take(key);
             }
             Said::Rotate { key } if serving.completed => self.completed(key, serving),
-            Said::Callback { .. }
+            Said::Batch(..)
+            | Said::Callback { .. }
             | Said::Heartbeat { .. }
             | Said::Pull
             | Said::Register { .. }

@@ -3,6 +3,7 @@
 //!
 //! A fault that voids a promise is named where the promise is checked and not filtered out of the scripts.
 
+mod account;
 mod all;
 mod archive;
 mod authority;
@@ -10,6 +11,7 @@ mod endpoint;
 mod executions;
 mod integrity;
 mod keys;
+mod ledger;
 mod manifest;
 mod pace;
 mod presence;
@@ -17,6 +19,7 @@ mod reports;
 mod sessions;
 mod streams;
 mod tries;
+mod voice;
 mod witness;
 
 use archive::Archive;
@@ -32,11 +35,16 @@ use reports::Reports;
 use sessions::Sessions;
 use streams::Streams;
 use tries::Tries;
+use voice::Voice;
 use witness::Found;
 pub use witness::{Beginning, Opening, Rest, Sending, Serving, Violation};
 
+use crate::script::Speech;
+
 /// The file of `state/` that tells what the files of a node were.
 const CHECKSUMS: &str = "checksums.json";
+/// The one that tells how far sources were read.
+const POSITIONS: &str = "positions.json";
 
 #[derive(Clone, Debug)]
 pub struct Checks {
@@ -54,11 +62,12 @@ pub struct Checks {
     sessions: Sessions,
     streams: Streams,
     tries: Tries,
+    voice: Voice,
 }
 
 impl Checks {
     /// For so many nodes; several bear the one name that the control plane knows.
-    pub fn of(nodes: usize) -> Self {
+    pub fn of(nodes: usize, speech: Option<Speech>) -> Self {
         Self {
             found: Found::default(),
             archive: Archive::of(nodes),
@@ -74,6 +83,7 @@ impl Checks {
             sessions: Sessions::of(nodes),
             streams: Streams::of(nodes),
             tries: Tries::of(nodes),
+            voice: Voice::of(nodes, speech),
         }
     }
 }

@@ -105,7 +105,8 @@ impl Pace {
             Said::Sense(Sense::Events { .. }) => gait.stream.asks(now, found),
             // The first requests of an identity have their cause in it.
             Said::Register { .. } => *gait = Gait::default(),
-            Said::Callback { .. }
+            Said::Batch(..)
+            | Said::Callback { .. }
             | Said::Heartbeat { .. }
             | Said::Report { .. }
             | Said::Rotate { .. }
@@ -221,7 +222,11 @@ impl Gait {
             | Route::SessionEnded
             | Route::Upload
             // Each look that finds something is a cause.
-            | Route::Violations => return,
+            | Route::Violations
+            // Full batches go one behind the other.
+            | Route::Metrics
+            | Route::Logs
+            | Route::Audit => return,
         };
         found.unless(
             *since <= most,
@@ -305,6 +310,7 @@ fn subject(said: &Said) -> String {
         Said::Report { key, value } => format!("{key} {value:?}"),
         Said::Session { session, .. } => session.0.clone(),
         Said::Sense(Sense::Violations(told)) => format!("{told:?}"),
+        Said::Batch(_, told) => format!("{told:?}"),
         Said::Heartbeat { .. }
         | Said::Pull
         | Said::Register { .. }

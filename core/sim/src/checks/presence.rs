@@ -70,7 +70,8 @@ impl Presence {
                 found.unless(!hasty, "heartbeats keep their distance");
                 seen.beat = Some((life, now));
             }
-            Said::Callback { .. }
+            Said::Batch(..)
+            | Said::Callback { .. }
             | Said::Pull
             | Said::Report { .. }
             | Said::Sense(_)
@@ -92,7 +93,8 @@ impl Presence {
                     self.nodes[serving.caller.node].accepted = Some(serving.now.mono);
                 }
             }
-            Said::Callback { .. }
+            Said::Batch(..)
+            | Said::Callback { .. }
             | Said::Pull
             | Said::Report { .. }
             | Said::Sense(_)
@@ -121,10 +123,10 @@ impl Presence {
     pub(super) fn heard(&mut self, caller: Caller, said: &Said, status: u16, now: Mono) {
         let refused = &mut self.nodes[caller.node].refused;
         match (said, status) {
-            (Said::Heartbeat { .. } | Said::Pull, 401) => {
+            (Said::Batch(..) | Said::Heartbeat { .. } | Said::Pull, 401) => {
                 refused.get_or_insert((now, 0)).1 += 1;
             }
-            (Said::Heartbeat { .. } | Said::Pull, 200) => *refused = None,
+            (Said::Batch(..) | Said::Heartbeat { .. } | Said::Pull, 200..300) => *refused = None,
             _ => {}
         }
     }

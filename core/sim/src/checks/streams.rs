@@ -87,7 +87,8 @@ impl Streams {
                 found.unless(sending.node.streams.is_empty(), "there is one stream at a time");
                 ear.asks(cursor.as_deref(), found);
             }
-            Said::Callback { .. }
+            Said::Batch(..)
+            | Said::Callback { .. }
             | Said::Heartbeat { .. }
             | Said::Report { .. }
             | Said::Rotate { .. }

@@ -9,3 +9,4 @@ mod senses;
 mod sessions;
 mod streams;
 mod support;
+mod voice;

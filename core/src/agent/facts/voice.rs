@@ -1,6 +1,6 @@
 //! What the agent collects and brings away: metrics, logs and audit records.
 
-use alloc::{string::String, sync::Arc, vec::Vec};
+use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 use core::{fmt, net::IpAddr, time::Duration};
 
 use super::acts::Bytes;
@@ -69,7 +69,7 @@ impl Source {
 /// An order of a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Voice {
-    /// Ask every source of the pipeline once; answered by [`Collected`], soon even where a source hangs: what such a one
+    /// Ask sources of the pipeline once; answered by [`Collected`], soon even where a source hangs: what such a one
     /// brings comes with a later round.
     Collect(Collect),
     /// Bring a batch to the control plane; answered by [`Input::Answered`](super::Input::Answered) within the timeout.
@@ -97,8 +97,8 @@ impl Eq for SpoolOrder {}
 /// What the disk tells of its records; how many wait is told with each.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Spooled {
-    /// What an earlier process left is counted.
-    Opened { waiting: u64 },
+    /// What an earlier process left is counted; `damaged` counts bytes of files that hold no record.
+    Opened { waiting: u64, damaged: u64 },
     /// There is no spool; the text tells the path, the cause and the mend.
     Failed(String),
     /// All are durable, but for those that are given up: the oldest for want of room, or one that is too long.
@@ -120,7 +120,9 @@ pub struct Collect {
     pub pipe: Pipe,
     /// Which round this is; [`Collected`] brings it back.
     pub round: u64,
-    /// How many records a source that can wait may bring; the others bring what there is.
+    /// The only sources to ask, which have more; without them every source.
+    pub only: Option<BTreeSet<Source>>,
+    /// How many records each source that can wait may bring; the others bring what there is.
     pub room: usize,
     /// With the first round: where the sources go on.
     pub from: Option<Positions>,

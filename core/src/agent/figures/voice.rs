@@ -44,6 +44,11 @@ pub(super) fn voice(out: &mut Exposition, figures: &Figures, now: Mono) {
         .each("pipeline", count(|figures| figures.held_records));
     out.gauge("meshward_ingest_records_held_bytes", "What the records take in memory that wait.")
         .each("pipeline", count(|figures| figures.held_bytes));
+    out.counter(
+        "meshward_ingest_spool_damaged_bytes_total",
+        "What was damaged of the records that waited on the disk.",
+    )
+    .each("pipeline", count(|figures| figures.damaged_bytes));
     let requests = |figures: &PipeFigures| {
         figures.requests.iter().map(|(outcome, count)| (outcome.name(), *count)).collect()
     };

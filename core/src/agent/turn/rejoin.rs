@@ -4,7 +4,7 @@ use super::Turn;
 use crate::agent::{
     device::Device,
     heartbeat,
-    life::Question,
+    life::{Life, Question},
     pull, register,
     rotation::Rotation,
     secrets,
@@ -13,7 +13,11 @@ use crate::agent::{
 };
 
 impl Turn<'_> {
+    /// A batch that is refused while the agent drains begins nothing anew.
     pub(super) fn standing(&mut self, input: Input) {
+        if self.agent.life != Life::Working {
+            return;
+        }
         let step = self.agent.standing.step(self.now.mono, input);
         self.agent.standing = step.state;
         for effect in step.effects {

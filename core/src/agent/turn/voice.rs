@@ -46,9 +46,9 @@ impl Turn<'_> {
         self.agent.voice = step.state;
         for effect in step.effects {
             match effect {
-                voice::Effect::Collect { pipe, round, room, from } => {
+                voice::Effect::Collect { pipe, round, only, room, from } => {
                     let peers = self.measured_peers(pipe);
-                    let collect = Collect { pipe, round, room, from, peers };
+                    let collect = Collect { pipe, round, only, room, from, peers };
                     self.act(Act::Voice(Voice::Collect(collect)));
                 }
                 voice::Effect::Ship { pipe, body } => self.ship(pipe, body),

@@ -104,6 +104,8 @@ pub(super) struct Account {
     pub(super) sent: u64,
     pub(super) filtered: u64,
     pub(super) local_only: u64,
+    /// Of what was on the disk.
+    pub(super) damaged_bytes: u64,
     dropped: [u64; Reason::ALL.len()],
     requests: [u64; Outcome::ALL.len()],
     /// Of `dropped`, what was told.

@@ -29,7 +29,7 @@ impl Eq for Record {}
 
 impl Record {
     /// About what it takes, in bytes.
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         size_of::<Self>()
             + match self {
                 Self::Point(point) => {

@@ -1,11 +1,12 @@
 //! What the pipelines are told and order, and what one of them has before it during a step.
 
-use alloc::{boxed::Box, string::String, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
 
 use crate::{
     agent::{
         facts::{
-            Bytes, Change, Collected, Filter, FoundContent, Pipe, PipeSettings, SpoolOrder, Spooled,
+            Bytes, Change, Collected, Filter, FoundContent, Pipe, PipeSettings, Source, SpoolOrder,
+            Spooled,
         },
         notice::Notice,
         verdict::ingest::Shipped,
@@ -52,10 +53,11 @@ pub enum Answered {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Ask every source of the pipeline once.
+    /// Ask every source of the pipeline once, or only these, which have more.
     Collect {
         pipe: Pipe,
         round: u64,
+        only: Option<BTreeSet<Source>>,
         room: usize,
         from: Option<Positions>,
     },

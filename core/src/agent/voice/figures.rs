@@ -31,9 +31,11 @@ pub struct PipeFigures {
     pub local_only: u64,
     /// Every reason, in the order of [`Reason::ALL`], with how many records were dropped for it.
     pub dropped: Vec<(Reason, u64)>,
+    /// What was on the disk and is no record, in bytes.
+    pub damaged_bytes: u64,
     /// Records that wait or are on their way now.
     pub held_records: u64,
-    /// What they take, in bytes.
+    /// What those of them take that are in memory, in bytes.
     pub held_bytes: u64,
     /// Every outcome, in the order of [`Outcome::ALL`], with how many requests to the control plane ended so.
     pub requests: Vec<(Outcome, u64)>,

@@ -128,7 +128,10 @@ impl Local {
                 desk.effects.push(Effect::Fetch { pipe: desk.pipe, key });
             }
             Have::None(reason) => {
-                let reason = format!("its token cannot be had: {reason}");
+                let reason = format!(
+                    "its token, the secret {:?} of the control plane, cannot be had: {reason}",
+                    settings.secret_key
+                );
                 self.is_unwell = true;
                 let records =
                     mem::take(&mut self.waiting).iter().map(|parcel| parcel.records).sum();

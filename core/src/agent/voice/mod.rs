@@ -73,6 +73,8 @@ enum Phase {
     Draining {
         until: Mono,
     },
+    /// What is under way still is not waited for.
+    Cut,
     Closed,
 }
 
@@ -90,7 +92,7 @@ impl Voice {
         let until = match self.phase {
             Phase::Closed => return None,
             Phase::Draining { until } => is_awaited.then_some(until),
-            Phase::Dormant | Phase::Armed | Phase::Quiet => None,
+            Phase::Dormant | Phase::Armed | Phase::Quiet | Phase::Cut => None,
         };
         let pipes = self.pipes.iter().map(Pipeline::wakeup);
         pipes.chain([self.keeping.wakeup(), until]).flatten().min()
@@ -98,7 +100,8 @@ impl Voice {
 
     /// Whether nothing that a drain waits for is under way.
     pub fn is_idle(&self) -> bool {
-        self.keeping.is_idle() && self.pipes.iter().all(Pipeline::is_idle)
+        let is_over = matches!(self.phase, Phase::Cut | Phase::Closed);
+        self.keeping.is_idle() && (is_over || self.pipes.iter().all(Pipeline::is_idle))
     }
 
     /// How many records a pipeline holds.

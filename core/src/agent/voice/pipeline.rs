@@ -3,7 +3,7 @@
 //! | When | Then |
 //! |---|---|
 //! | armed, and each `collect_interval` from then on | a round, unless one is under way |
-//! | the last round has left something, there is room, and the control plane takes batches | a round |
+//! | a source has more, there is room, and the control plane takes batches | a round of those that have more |
 //! | each `report_interval` | all that is held goes both ways |
 //! | records come | those over the limit make the oldest give way |
 //! | the identity rests | rounds go on; nothing is sent |
@@ -11,8 +11,8 @@
 //!
 //! Specification: "Observability configuration" and "Agent-side conversion rules for ingest" (buffers).
 
-use alloc::{vec, vec::Vec};
-use core::time::Duration;
+use alloc::{collections::BTreeSet, vec, vec::Vec};
+use core::{mem, time::Duration};
 
 use super::{
     accounting::{Account, Reason},
@@ -27,7 +27,7 @@ use super::{
     spool::Spool,
 };
 use crate::{
-    agent::facts::{Collected, Feed, Pipe, PipeSettings},
+    agent::facts::{Collected, Feed, Pipe, PipeSettings, Source},
     time::Mono,
     wire::{record::AuditEntry, timestamp::Timestamp},
 };
@@ -56,8 +56,10 @@ struct Rounds {
     /// The round that is under way.
     asked: Option<u64>,
     last: u64,
-    /// A source has more.
-    has_more: bool,
+    /// The sources that have more.
+    with_more: BTreeSet<Source>,
+    /// A tick was left out since all of them were asked, so that the next round asks all.
+    left_out: bool,
 }
 
 impl Pipeline {
@@ -88,7 +90,10 @@ impl Pipeline {
         let Feed { source, records, marks, more, lost, troubles } = feed;
         let told = self.feeds.heard(desk.now.mono, source, troubles, lost);
         desk.effects.extend(told.into_iter().map(Effect::Tell));
-        self.rounds.has_more |= more;
+        match more {
+            true => self.rounds.with_more.insert(source),
+            false => self.rounds.with_more.remove(&source),
+        };
         self.account.collected += records.len() as u64 + lost;
         self.account.lose(lost);
         let all = records.len();
@@ -195,11 +200,12 @@ impl Pipeline {
     fn ask(&mut self, desk: &mut Desk<'_>) {
         let is_running = self.rounds.due.is_some();
         let is_due = due(&mut self.rounds.due, desk.now.mono, desk.settings.collect_interval);
+        self.rounds.left_out |= is_due;
         let room = match self.spool.takes(desk) {
             true => self.spool.room(desk.records_max()),
             false => self.buffer.room(desk.records_max()),
         };
-        let goes_on = self.rounds.has_more
+        let goes_on = !self.rounds.with_more.is_empty()
             && self.leg.gate == Gate::Open
             && !self.leg.is_failing
             && room >= enough(desk.settings);
@@ -207,13 +213,18 @@ impl Pipeline {
             return;
         }
         self.rounds.last += 1;
-        self.rounds.has_more = false;
         self.rounds.asked = Some(self.rounds.last);
+        let with_more = mem::take(&mut self.rounds.with_more);
+        let is_whole = mem::take(&mut self.rounds.left_out);
+        let only = (!is_whole).then_some(with_more);
+        let asked = only.as_ref().map_or(desk.settings.sources.len(), BTreeSet::len);
         let is_first = self.rounds.last == 1 && desk.pipe != Pipe::Metrics;
         desk.effects.push(Effect::Collect {
             pipe: desk.pipe,
             round: self.rounds.last,
-            room,
+            only,
+            // What one brings must not make that of another give way.
+            room: room / asked.max(1),
             from: is_first.then(|| desk.positions.clone()),
         });
     }
@@ -258,8 +269,9 @@ impl Pipeline {
             filtered: account.filtered,
             local_only: account.local_only,
             dropped: Reason::ALL.map(|reason| (reason, account.dropped(reason))).into(),
+            damaged_bytes: account.damaged_bytes,
             held_records: self.held() as u64,
-            held_bytes: self.buffer.bytes() as u64,
+            held_bytes: (self.buffer.bytes() + self.spool.bytes()) as u64,
             requests: Outcome::ALL.map(|outcome| (outcome, account.requests(outcome))).into(),
             last_success: self.leg.last_success.map(|now| now.mono),
             local: settings.local.as_ref().map(|_| self.local.figures),

@@ -22,7 +22,7 @@ use core::mem;
 
 use super::{
     accounting::Reason,
-    buffer::{Record, each, together},
+    buffer::{BUFFER_BYTES_MAX, Record, each, together},
     effect::{Desk, Effect},
     marks::Mark,
     pipeline::Pipeline,
@@ -35,19 +35,22 @@ use crate::{
     wire::spool::Place,
 };
 
-/// How many records wait for the disk at most; more of them are held in memory.
+/// How many records wait for the disk at most, beside [`BUFFER_BYTES_MAX`]; more of them are held in memory.
 const INCOMING_MAX: usize = 20_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spool {
     phase: Phase,
-    /// What is to be appended next, and where their sources go on.
+    /// What is to be appended next with what it takes in bytes, and where their sources go on.
     incoming: Vec<Record>,
+    incoming_bytes: usize,
     marks: Vec<Mark>,
     /// What is being appended.
     appending: (usize, Vec<Mark>),
     /// How many records the disk holds, those included that are loaded.
     waiting: u64,
+    /// Records in front of this number may be in memory alone: no source goes on before they are done with.
+    fence: u64,
     /// What was read last.
     loaded: Option<(Place, u64)>,
     /// All that waits is to go, until something fails.
@@ -76,6 +79,11 @@ impl Spool {
         self.waiting - loaded.min(self.waiting) + (self.incoming.len() + self.appending.0) as u64
     }
 
+    /// What waits for the disk, in bytes.
+    pub(super) const fn bytes(&self) -> usize {
+        self.incoming_bytes
+    }
+
     /// Whether what comes goes to the disk.
     pub(super) fn takes(&self, desk: &Desk<'_>) -> bool {
         desk.settings.spool && self.phase != Phase::Failed
@@ -99,19 +107,26 @@ impl Spool {
 impl Pipeline {
     /// Takes records that were kept by the filter, and where their source goes on.
     pub(super) fn hold(&mut self, desk: &Desk<'_>, records: Vec<Record>, marks: Vec<Mark>) {
-        let is_clear = self.spool.incoming.is_empty() && self.spool.appending.0 == 0;
-        if self.spool.takes(desk) && records.is_empty() && is_clear {
-            // All in front of it is on the disk.
-            return self.marks.push(0, marks);
+        if !self.spool.takes(desk) {
+            records.into_iter().for_each(|record| self.buffer.push(record));
+            return self.marks.push(self.buffer.next(), marks);
         }
-        let has_room = self.spool.incoming.len() + records.len() <= INCOMING_MAX;
-        if self.spool.takes(desk) && has_room {
+        let is_clear = self.spool.incoming.is_empty() && self.spool.appending.0 == 0;
+        if records.is_empty() && is_clear {
+            // All in front of it is on the disk, or behind the fence.
+            return self.marks.push(self.spool.fence, marks);
+        }
+        // None of them counts before those that came earlier are on the disk.
+        self.spool.marks.extend(marks);
+        let bytes = self.spool.incoming_bytes + records.iter().map(Record::bytes).sum::<usize>();
+        let count = self.spool.incoming.len() + records.len();
+        if count <= INCOMING_MAX && bytes <= BUFFER_BYTES_MAX {
             self.spool.incoming.extend(records);
-            self.spool.marks.extend(marks);
+            self.spool.incoming_bytes = bytes;
             return;
         }
         records.into_iter().for_each(|record| self.buffer.push(record));
-        self.marks.push(self.buffer.next(), marks);
+        self.spool.fence = self.buffer.next();
     }
 
     /// Gives the next order, where there is one and none is under way.
@@ -136,6 +151,7 @@ impl Pipeline {
 
     fn append(&mut self) -> SpoolOrder {
         let records = mem::take(&mut self.spool.incoming);
+        self.spool.incoming_bytes = 0;
         self.spool.phase = Phase::Appending;
         self.spool.appending = (records.len(), mem::take(&mut self.spool.marks));
         SpoolOrder::Append(together(records))
@@ -150,8 +166,9 @@ impl Pipeline {
 
     pub(super) fn spooled(&mut self, desk: &mut Desk<'_>, spooled: Spooled) {
         match spooled {
-            Spooled::Opened { waiting } => {
+            Spooled::Opened { waiting, damaged } => {
                 self.account.collected += waiting;
+                self.damaged(desk, damaged);
                 self.rest(waiting);
             }
             Spooled::Failed(reason) => self.spool_failed(desk, reason),
@@ -173,7 +190,7 @@ impl Pipeline {
     fn appended(&mut self, waiting: u64, given_up: u64) {
         let (_, marks) = mem::take(&mut self.spool.appending);
         self.account.drop(Reason::Full, usize::try_from(given_up).unwrap_or(usize::MAX));
-        self.marks.push(0, marks);
+        self.marks.push(self.spool.fence, marks);
         self.spool.is_refusing = false;
         self.rest(waiting);
     }
@@ -189,7 +206,8 @@ impl Pipeline {
             )));
         }
         each(records).into_iter().for_each(|record| self.buffer.push(record));
-        self.marks.push(self.buffer.next(), marks);
+        self.spool.fence = self.buffer.next();
+        self.marks.push(self.spool.fence, marks);
         self.trim(desk);
     }
 
@@ -229,12 +247,7 @@ impl Pipeline {
     ) {
         self.spool.phase = Phase::Resting;
         self.spool.is_stuck = false;
-        if damaged > 0 {
-            desk.tell(Notice::warn(format!(
-                "{damaged} bytes of the {} that waited on the disk are damaged and passed over",
-                desk.pipe.name()
-            )));
-        }
+        self.damaged(desk, damaged);
         let Some(place) = place else {
             // Nothing sound was left.
             self.miscounted(0);
@@ -244,6 +257,17 @@ impl Pipeline {
         self.spool.loaded = Some((place, records.len() as u64));
         each(records).into_iter().for_each(|record| self.buffer.push(record));
         self.leg.until = self.buffer.next();
+    }
+
+    /// Nobody can tell how many records bytes were that are none.
+    fn damaged(&mut self, desk: &mut Desk<'_>, bytes: u64) {
+        self.account.damaged_bytes += bytes;
+        if bytes > 0 {
+            desk.tell(Notice::warn(format!(
+                "{bytes} bytes of the {} that waited on the disk are damaged and passed over",
+                desk.pipe.name()
+            )));
+        }
     }
 
     fn settled_on_disk(&mut self, waiting: u64) {
@@ -260,6 +284,7 @@ impl Pipeline {
         let unkept = self.spool.incoming.len() + self.spool.appending.0;
         self.account.drop(Reason::Stopped, unkept);
         (self.spool.incoming, self.spool.marks) = (Vec::new(), Vec::new());
+        self.spool.incoming_bytes = 0;
         self.spool.appending = (0, Vec::new());
         let Some((_, loaded)) = &mut self.spool.loaded else { return 0 };
         let left = self.buffer.records().min(usize::try_from(*loaded).unwrap_or(usize::MAX));

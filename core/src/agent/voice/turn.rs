@@ -68,7 +68,7 @@ impl<'s> Turn<'s> {
                 self.voice.keeping.settle(pipeline.settled());
             }
         }
-        let is_draining = matches!(self.voice.phase, Phase::Draining { .. });
+        let is_draining = matches!(self.voice.phase, Phase::Draining { .. } | Phase::Cut);
         self.voice.keeping.advance(self.now.mono, is_draining, &mut self.effects);
     }
 
@@ -92,7 +92,7 @@ impl<'s> Turn<'s> {
     fn armed(&mut self) {
         match self.voice.phase {
             Phase::Dormant | Phase::Armed | Phase::Quiet => self.voice.phase = Phase::Armed,
-            Phase::Draining { .. } | Phase::Closed => return,
+            Phase::Draining { .. } | Phase::Cut | Phase::Closed => return,
         }
         for pipe in Pipe::ALL {
             self.with(pipe, |pipeline, desk| {
@@ -122,7 +122,7 @@ impl<'s> Turn<'s> {
                     pipeline.open();
                 }
                 Phase::Quiet => pipeline.retimed(desk),
-                Phase::Dormant | Phase::Draining { .. } | Phase::Closed => {}
+                Phase::Dormant | Phase::Draining { .. } | Phase::Cut | Phase::Closed => {}
             });
         }
     }
@@ -136,7 +136,7 @@ impl<'s> Turn<'s> {
                     self.with(pipe, |pipeline, desk| pipeline.drain(desk));
                 }
             }
-            Phase::Draining { .. } | Phase::Closed => {}
+            Phase::Draining { .. } | Phase::Cut | Phase::Closed => {}
         }
     }
 
@@ -155,12 +155,14 @@ impl<'s> Turn<'s> {
     fn ticked(&mut self) {
         match self.voice.phase {
             Phase::Draining { until } if until <= self.now.mono => {
+                self.voice.phase = Phase::Cut;
                 self.voice.pipes.iter_mut().for_each(Pipeline::cut);
             }
             Phase::Dormant
             | Phase::Armed
             | Phase::Quiet
             | Phase::Draining { .. }
+            | Phase::Cut
             | Phase::Closed => {}
         }
     }

@@ -97,6 +97,11 @@ impl Lines {
         if self.given { 0 } else { self.held.len() }
     }
 
+    /// Whether what comes is passed over, up to the next end of a line.
+    pub const fn is_passing(&self) -> bool {
+        self.passing
+    }
+
     /// How many bytes are held, at most the longest line.
     pub const fn held(&self) -> usize {
         self.held.capacity()

@@ -17,7 +17,7 @@ use meshward_core::{
         timestamp::Timestamp,
     },
 };
-use rustix::io::Errno;
+use rustix::{fs::SeekFrom, io::Errno};
 
 use crate::voice::{
     place::{self, Identity, Look},
@@ -166,6 +166,12 @@ impl Tail {
         let (mut lines, mut bytes) = (share.lines, 0);
         while lines > 0 && bytes < share.bytes && !self.is_at_end() {
             let Some(file) = &self.file else { break };
+            if self.lines.is_passing() {
+                self.place.offset = behind_hole(file, self.place.offset).min(self.size);
+                if self.is_at_end() {
+                    break;
+                }
+            }
             let at = self.next_byte();
             let wanted = usize::try_from(self.size - at).unwrap_or(CHUNK).min(buffer.len());
             let read = match file.read_at(&mut buffer[..wanted], at) {
@@ -206,6 +212,17 @@ impl Tail {
         if let Some(message) = self.lines.last().and_then(Line::text) {
             record.put(&self.unit, message);
         }
+    }
+}
+
+/// The next byte that was written, from here on: a hole ends no line, and anybody can make one of a terabyte.
+fn behind_hole(file: &File, at: u64) -> u64 {
+    match rustix::fs::seek(file, SeekFrom::Data(at)) {
+        Ok(behind) => behind.max(at),
+        // Nothing but a hole is left.
+        Err(Errno::NXIO) => u64::MAX,
+        // A file system that cannot tell is read.
+        Err(_) => at,
     }
 }
 

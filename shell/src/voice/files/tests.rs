@@ -320,12 +320,13 @@ fn a_round_without_room_reads_nothing_and_says_that_there_is_more() {
 }
 
 #[test]
-fn a_giant_line_full_of_holes_is_cut_and_ends_within_a_few_rounds() {
+fn a_giant_line_is_cut_and_ends_within_a_few_rounds() {
     let mut scene = Scene::new(&["a", "b"]);
     scene.append("a", "first\n");
     let file = OpenOptions::new().write(true).open(scene.path("a")).unwrap();
-    let giant = 40 << 20;
-    file.write_all_at(b"\nbehind\n", giant).unwrap();
+    let giant = vec![0; 40 << 20];
+    file.write_all_at(&giant, 6).unwrap();
+    file.write_all_at(b"\nbehind\n", 6 + giant.len() as u64).unwrap();
     scene.append("b", "other\n");
     let (mut lines, mut rounds) = (Vec::new(), 0);
     loop {
@@ -344,6 +345,20 @@ fn a_giant_line_full_of_holes_is_cut_and_ends_within_a_few_rounds() {
     assert_eq!(rounds, 2);
     let cut = format!("{}{CUT}", "\0".repeat(TEXT_MAX));
     assert!(lines == ["first".to_owned(), cut, "other".to_owned(), "behind".to_owned()]);
+}
+
+#[test]
+fn a_hole_of_a_terabyte_takes_no_reading() {
+    let mut scene = Scene::new(&["a"]);
+    let file = OpenOptions::new().write(true).create_new(true).open(scene.path("a")).unwrap();
+    let terabyte = 1 << 40;
+    file.set_len(terabyte).unwrap();
+    let cut = format!("{}{CUT}", "\0".repeat(TEXT_MAX));
+    // Of a longer line its start is told, and no round says that there is more.
+    assert!(scene.round() == [cut]);
+    assert_eq!(scene.offsets()["a"], terabyte);
+    file.write_all_at(b"\nbehind\n", terabyte + (1 << 30)).unwrap();
+    assert_eq!(scene.round(), ["behind"]);
 }
 
 #[test]

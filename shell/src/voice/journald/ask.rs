@@ -15,6 +15,7 @@ use meshward_core::wire::sources::{
     journald::ENTRY_MAX,
     lines::{Line, Lines},
 };
+use meshward_sys::execute::end_with_parent;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -73,7 +74,10 @@ pub(super) fn ask(
     take: impl FnMut(Line<'_>) -> Wish,
 ) -> io::Result<(Ended, String)> {
     let until = Instant::now() + limit;
-    let child = Command::new(program)
+    let mut command = Command::new(program);
+    // Nobody waits for this thread at the end of the agent, and a run that hangs would be left behind.
+    end_with_parent(&mut command);
+    let child = command
         .args(arguments)
         .env_clear()
         .env("PATH", PATH)

@@ -289,16 +289,18 @@ fn a_tool_that_complains_without_end_is_heard_for_a_while() {
 }
 
 #[test]
-fn a_missing_tool_is_told_once_and_looked_for_again_after_five_minutes() {
+fn a_missing_tool_is_missing_until_it_is_found_and_looked_for_again_after_five_minutes() {
     let mut scene = Scene::new(TOOL);
     scene.journal(1..2);
     let there = std::mem::replace(&mut scene.journald.program, "/nowhere/journalctl".into());
     assert_eq!(scene.feed(10).troubles, [MISSING]);
-    assert_eq!(scene.feed(10).troubles, Vec::<String>::new());
+    assert_eq!(scene.feed(10).troubles, [MISSING]);
+    assert_eq!(scene.feed(0).troubles, [MISSING]);
     scene.now = scene.now.after(AGAIN);
     assert_eq!(scene.feed(10).troubles, [MISSING]);
     scene.journald.program = there;
     assert_eq!(messages(&scene.feed(10)), Vec::<String>::new());
+    assert_eq!(scene.feed(10).troubles, [MISSING]);
     scene.now = scene.now.after(AGAIN);
     assert_eq!(messages(&scene.feed(10)), ["1"]);
     assert_eq!(scene.feed(0), feed(Source::Journald, Records::Lines(Vec::new())));

@@ -40,7 +40,7 @@ pub(crate) struct Spool {
     writer: Option<File>,
     /// The number of the next file.
     next: u64,
-    /// Bytes of files that could not be read at the start, until they are told.
+    /// Bytes that are no records, of files that were let go at the start, until they are told.
     damaged: usize,
 }
 
@@ -112,14 +112,24 @@ impl Spool {
         };
         let begin = if number == self.place.segment { self.place.offset } else { 0 };
         let begin = usize::try_from(begin).unwrap_or(usize::MAX);
-        let records =
-            Frames::new(&bytes, begin).filter(|found| matches!(found, Found::Record { .. }));
-        let records = records.count() as u64;
+        let (mut records, mut damaged) = (0, 0);
+        for found in Frames::new(&bytes, begin) {
+            match found {
+                Found::Record { .. } => records += 1,
+                Found::Damaged { bytes } => damaged += bytes,
+            }
+        }
         if records == 0 {
+            self.damaged += damaged;
             return segment::remove(&path);
         }
         self.segments.push_back(Segment { number, bytes: bytes.len() as u64, records });
         Ok(())
+    }
+
+    /// Bytes that no batch will tell of, which are told once.
+    pub(crate) const fn take_damaged(&mut self) -> usize {
+        mem::replace(&mut self.damaged, 0)
     }
 
     /// How many records wait.
@@ -182,7 +192,7 @@ impl Spool {
     /// The oldest records, at most so many and about so many bytes of them, all from one file. An error is one of now,
     /// such as too many open files; a file that cannot be read otherwise is put aside.
     pub(crate) fn read(&mut self, most: usize, most_bytes: usize) -> io::Result<Batch> {
-        let mut batch = Batch { damaged: mem::take(&mut self.damaged), ..Batch::default() };
+        let mut batch = Batch::default();
         while let Some(&Segment { number, bytes: length, .. }) = self.segments.front() {
             let begin = if number == self.place.segment { self.place.offset } else { 0 };
             match read_file(&self.path(number), self.max_bytes) {

@@ -76,7 +76,8 @@ fn work(place: &Place, orders: &Receiver<SpoolOrder>, facts: &mpsc::Sender<Input
             )));
         }
     };
-    tell(Spooled::Opened { waiting: spool.waiting() });
+    let damaged = spool.take_damaged() as u64;
+    tell(Spooled::Opened { waiting: spool.waiting(), damaged });
     while let Ok(order) = orders.recv() {
         tell(carry_out(&mut spool, place, order));
     }
