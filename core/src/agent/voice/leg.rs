@@ -10,8 +10,8 @@
 //! | unauthorized, failed | put back | nothing until a report tick, and none within a `Retry-After` |
 //!
 //! A batch is sent where a report tick wants all of it, or where it is full. After anything but a batch that was taken,
-//! full ones wait for the ticks too, so that nothing is asked for again and again. At a drain everything is wanted until
-//! something fails.
+//! full ones wait for the ticks too, and so does what is on the disk, so that nothing is asked for again and again. At a
+//! drain everything is wanted until something fails.
 //!
 //! Specification: "Agent-side conversion rules for ingest" (sending behaviour on ingest errors, buffers).
 
@@ -205,15 +205,13 @@ impl Pipeline {
         self.buffer.put_back(records);
         self.leg.rest_until = rest_until;
         self.leg.until = 0;
-        self.spool.is_wanted = false;
         if self.leg.gate == Gate::Draining {
             self.leg.gate = Gate::Shut;
         }
     }
 
     fn missed(&mut self, desk: &mut Desk<'_>, outcome: Outcome, reason: &str) {
-        self.account.ended(outcome);
-        self.leg.is_failing = true;
+        self.failed(outcome);
         let (kind, kept): (_, String) = match outcome {
             Outcome::Malformed | Outcome::TooLarge => {
                 (Kind::Unacceptable, "; it is dropped".into())
@@ -230,9 +228,15 @@ impl Pipeline {
         desk.tell(notice);
     }
 
-    fn unprovisioned(&mut self, desk: &mut Desk<'_>) {
-        self.account.ended(Outcome::NotProvisioned);
+    /// What waits on the disk waits for the next tick too: all of it would be given up at once otherwise.
+    fn failed(&mut self, outcome: Outcome) {
+        self.account.ended(outcome);
         self.leg.is_failing = true;
+        self.spool.is_wanted = false;
+    }
+
+    fn unprovisioned(&mut self, desk: &mut Desk<'_>) {
+        self.failed(Outcome::NotProvisioned);
         if !mem::replace(&mut self.leg.is_unprovisioned, true) {
             desk.tell(Notice::info(format!(
                 "the control plane is not set up to take the {}; they are dropped until it is",
