@@ -4,7 +4,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use meshward_core::{
     agent::{
-        Agent, Change, Effect, Exit, Gathered, Input, Order, OrderKind, StateFile, Stored, TokenSources,
+        Agent, Change, Effect, Exit, Gathered, Input, Order, OrderKind, StateFile, Stored,
+        TokenSources,
     },
     backoff::Jitter,
     ids::CallId,

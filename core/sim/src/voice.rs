@@ -6,7 +6,9 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use meshward_core::{
-    agent::{Acted, Collect, Collected, Feed, Input, Pipe, Records, Source, SpoolOrder, Spooled, Voice},
+    agent::{
+        Acted, Collect, Collected, Feed, Input, Pipe, Records, Source, SpoolOrder, Spooled, Voice,
+    },
     time::Mono,
     wire::positions::Positions,
 };

@@ -148,11 +148,7 @@ fn within(now: &PipeFigures, limits: &Limits, found: &mut Found) {
 }
 
 /// The whole batch is sent or dropped, or nothing of it.
-fn answered(
-    (before, now): (&PipeFigures, &PipeFigures),
-    heard: Option<&Heard>,
-    found: &mut Found,
-) {
+fn answered((before, now): (&PipeFigures, &PipeFigures), heard: Option<&Heard>, found: &mut Found) {
     let whole = |fate| heard.filter(|heard| heard.fate == fate).map_or(0, |heard| heard.ids.len());
     let nobody = heard.is_some_and(|heard| heard.is_abandoned);
     let is_whole = |more: u64, fate| {
@@ -199,9 +195,8 @@ fn is_caused(
         Reason::Damaged => false,
         Reason::Stopped => limits.exits || matches!(cause.disk, Some(Disk::Failed)),
         // Each has its own sentence, or is left out wherever it comes up.
-        Reason::Malformed
-        | Reason::NotProvisioned
-        | Reason::TooLarge
-        | Reason::Unconvertible => true,
+        Reason::Malformed | Reason::NotProvisioned | Reason::TooLarge | Reason::Unconvertible => {
+            true
+        }
     }
 }

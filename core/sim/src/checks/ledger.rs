@@ -276,7 +276,10 @@ impl Ledger {
         found.unless(self.life.told <= worth, "no more drops are told than there were");
         let stopped = account::dropped(&self.figures(), Reason::Stopped) > 0;
         let hasty = self.life.told_at.is_some_and(|at| now.since(at) < TELL_EVERY);
-        found.unless(!hasty || stopped || worth == self.life.told, "drops are summed up each five minutes");
+        found.unless(
+            !hasty || stopped || worth == self.life.told,
+            "drops are summed up each five minutes",
+        );
         self.life.told_at = Some(now);
     }
 

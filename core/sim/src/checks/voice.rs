@@ -57,7 +57,9 @@ impl Voice {
                 self.nodes[at].pipes[collect.pipe as usize].asks(collect, speech, found);
             }
             Order::Spool { pipe, .. } => self.nodes[at].pipes[*pipe as usize].orders(speech, found),
-            Order::Deliver { .. } => found.unless(false, "nothing goes to an endpoint that is not set"),
+            Order::Deliver { .. } => {
+                found.unless(false, "nothing goes to an endpoint that is not set")
+            }
             Order::Ship { .. } => {}
         }
     }

@@ -96,9 +96,7 @@ fn lines_that_the_disk_refused_are_read_again_behind_a_crash() {
         .at(200, Crash { node: 0, spot: Spot::Behind(0) })
         .at(400, Unblock { route: Logs });
     let world = play(script);
-    let is_refused = |entry: &Entry| {
-        matches!(entry, Entry::Spooled { pipe: Pipe::Logs, told, .. } if told.contains("Refused"))
-    };
+    let is_refused = |entry: &Entry| matches!(entry, Entry::Spooled { pipe: Pipe::Logs, told, .. } if told.contains("Refused"));
     assert_eq!(world.journal.count(is_refused), 1);
 }
 
