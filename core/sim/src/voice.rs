@@ -138,7 +138,9 @@ impl World {
                 node.failing_writes -= 1;
                 Spooled::Refused { records, reason: "no space left".to_owned() }
             }
-            order => node.spools[pipe as usize].carry_out(pipe, order),
+            order @ (SpoolOrder::Append(_) | SpoolOrder::Read { .. } | SpoolOrder::Settle(_)) => {
+                node.spools[pipe as usize].carry_out(pipe, order)
+            }
         };
         self.told_of_spool(at, pipe, spooled);
     }
