@@ -12,14 +12,33 @@ const DAMAGES_MAX: usize = 8;
 /// What befalls a file. Places are counted on from its beginning, once round where they are beyond its end.
 #[derive(Debug)]
 enum Damage {
-    Flip { at: u16, bits: u8 },
-    Cut { at: u16 },
-    Remove { at: u16, count: u8 },
-    Insert { at: u16, bytes: Vec<u8> },
+    Flip {
+        at: u16,
+        bits: u8,
+    },
+    Cut {
+        at: u16,
+    },
+    Remove {
+        at: u16,
+        count: u8,
+    },
+    Insert {
+        at: u16,
+        bytes: Vec<u8>,
+    },
     /// The beginning of a frame that is said to be so long.
-    Head { at: u16, sum: u32, length: u32 },
+    Head {
+        at: u16,
+        sum: u32,
+        length: u32,
+    },
     /// A part of the file stands in it once more.
-    Repeat { from: u16, count: u8, at: u16 },
+    Repeat {
+        from: u16,
+        count: u8,
+        at: u16,
+    },
 }
 
 /// The bytes as a file, then as what befalls one that was written.

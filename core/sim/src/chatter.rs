@@ -99,8 +99,8 @@ impl Chatter {
         }
     }
 
-    pub(crate) const fn take_ready(&mut self, place: usize) -> (usize, bool) {
-        std::mem::replace(&mut self.ready[place], (0, false))
+    pub(crate) fn take_ready(&mut self, place: usize) -> (usize, bool) {
+        std::mem::take(&mut self.ready[place])
     }
 
     /// Some records of a place as they are collected.

@@ -142,7 +142,9 @@ impl World {
                 node.failing_writes -= 1;
                 Spooled::Unread("too many open files".to_owned())
             }
-            order => node.spools[pipe as usize].carry_out(pipe, order),
+            order @ (SpoolOrder::Append(_) | SpoolOrder::Read { .. } | SpoolOrder::Settle(_)) => {
+                node.spools[pipe as usize].carry_out(pipe, order)
+            }
         };
         self.told_of_spool(at, pipe, spooled);
     }

@@ -170,7 +170,7 @@ fn each_entry<E, T>(
     }
     match broken.len() {
         0 => Ok(taken),
-        ..=BROKEN_MAX => Err(broken.join("; ")),
+        1..=BROKEN_MAX => Err(broken.join("; ")),
         all => {
             broken.truncate(BROKEN_MAX);
             Err(format!("{}; and {} more entries", broken.join("; "), all - BROKEN_MAX))
