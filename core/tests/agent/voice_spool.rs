@@ -339,23 +339,6 @@ fn of_what_is_on_the_disk_no_more_than_a_batch_is_given_up_each_tick() {
 }
 
 #[test]
-fn of_what_is_on_the_disk_no_more_than_a_batch_is_given_up_each_tick() {
-    let (malformed, too_large) =
-        (Shipped::Malformed("400".into()), Shipped::TooLarge("413".into()));
-    for refused in [malformed, too_large, Shipped::NotProvisioned] {
-        let mut scene = Scene::begun(lines(0..12).into());
-        for left in [8, 4, 0] {
-            scene.pass(30);
-            for _ in 0..40 {
-                scene.carry_out();
-                scene.answer(refused.clone());
-            }
-            assert_eq!((scene.disk.len(), &scene.batch), (left, &None), "{refused:?}");
-        }
-    }
-}
-
-#[test]
 fn what_is_on_the_disk_at_a_stop_stays_there_and_is_not_dropped() {
     let mut scene = Scene::begun(lines(0..3).into());
     scene.pass(30);
