@@ -75,14 +75,14 @@ impl Script {
     }
 }
 
-/// One world in three is not mute.
+/// One world in five is not mute.
 fn speech(seed: u64) -> Option<Speech> {
     let mut rng = Rng::new(seed ^ 0x5b_ee);
     let collect = 20 + rng.below(100);
     let report = collect + rng.below(150);
     let batch = 1 + rng.below(6) as usize;
     let spool = rng.odds(400);
-    rng.odds(330).then_some(Speech { collect, report, batch, spool })
+    rng.odds(220).then_some(Speech { collect, report, batch, spool })
 }
 
 /// What befalls the records of a world that is not mute.
