@@ -166,7 +166,9 @@ impl World {
             speaking.begin(collect.pipe, &from, chatter);
         }
         let mut feeds: Vec<Feed> = Vec::new();
-        for (place, of) in PLACES.iter().enumerate().filter(|(_, of)| of.pipe == collect.pipe) {
+        let is_asked = |source| collect.only.as_ref().is_none_or(|only| only.contains(&source));
+        let places = PLACES.iter().enumerate().filter(|(_, of)| of.pipe == collect.pipe);
+        for (place, of) in places.filter(|(_, of)| is_asked(of.source)) {
             if murmurs.odds(40) {
                 feeds.push(silent(of.source, collect.pipe));
                 continue;

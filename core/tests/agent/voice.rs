@@ -371,6 +371,23 @@ fn between_ticks_the_sources_with_more_are_asked_and_no_others() {
     assert_eq!((desk.asked().map(|(_, round, ..)| round), desk.only()), (Some(5), None));
 }
 
+/// Else none of them would be heard again, and what failed once would never be tried.
+#[test]
+fn with_less_room_than_sources_each_of_them_may_bring_one() {
+    let mut desk = Desk::new(logs_only());
+    let three = [Source::Journald, Source::Files, Source::Auditd];
+    desk.settings.logs = Some(PipeSettings { batch_size: 1, ..pipe(&three) });
+    desk.give(Input::Armed);
+    assert_eq!(desk.asked().map(|(_, round, room, _)| (round, room)), Some((1, 1)));
+    let full = |source| Feed { more: true, ..feed(source, Records::Lines(lines(0..1))) };
+    desk.collected(Pipe::Logs, 1, vec![full(Source::Journald), full(Source::Files)]);
+    assert_eq!(desk.asked(), None, "the two have more, and there is no room for both");
+    desk.answered(Shipped::Taken);
+    assert_eq!(desk.asked(), None, "there is room for one of them");
+    desk.answered(Shipped::Taken);
+    assert_eq!(desk.asked().map(|(_, round, room, _)| (round, room)), Some((2, 1)));
+}
+
 #[test]
 fn two_sources_that_both_have_more_than_fits_make_nothing_give_way() {
     let mut desk = Desk::new(logs_only());

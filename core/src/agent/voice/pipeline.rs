@@ -208,7 +208,7 @@ impl Pipeline {
         let goes_on = !self.rounds.with_more.is_empty()
             && self.leg.gate == Gate::Open
             && !self.leg.is_failing
-            && room >= enough(desk.settings);
+            && room >= enough(desk.settings).max(self.rounds.with_more.len());
         if !is_running || self.rounds.asked.is_some() || !(is_due || goes_on) {
             return;
         }
@@ -223,8 +223,9 @@ impl Pipeline {
             pipe: desk.pipe,
             round: self.rounds.last,
             only,
-            // What one brings must not make that of another give way.
-            room: room / asked.max(1),
+            // What one brings must not make that of another give way; but with less room than sources each may bring one,
+            // since otherwise none would ever be heard.
+            room: (room / asked.max(1)).max(room.min(1)),
             from: is_first.then(|| desk.positions.clone()),
         });
     }
