@@ -19,8 +19,8 @@ use super::{ClientError, ClientSettings, bare, convert::failed_at};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The file of authorities is the control plane's alone.
-const BY_SYSTEM: &str = "let this system trust the authority that signed it, such as by update-ca-certificates; control_plane.ca_file does not \
-     count here";
+const BY_SYSTEM: &str = "let this system trust the authority that signed it, such as by update-ca-certificates; \
+                         control_plane.ca_file does not count here";
 
 /// The client of one endpoint.
 #[derive(Clone, Debug)]

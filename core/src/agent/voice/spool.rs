@@ -41,9 +41,8 @@ const INCOMING_MAX: usize = 20_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spool {
     phase: Phase,
-    /// What is to be appended next with what it takes in bytes, and where their sources go on.
+    /// What is to be appended next, and where their sources go on.
     incoming: Vec<Record>,
-    incoming_bytes: usize,
     marks: Vec<Mark>,
     /// What is being appended.
     appending: (usize, Vec<Mark>),
@@ -80,8 +79,8 @@ impl Spool {
     }
 
     /// What waits for the disk, in bytes.
-    pub(super) const fn bytes(&self) -> usize {
-        self.incoming_bytes
+    pub(super) fn bytes(&self) -> usize {
+        self.incoming.iter().map(Record::bytes).sum()
     }
 
     /// Whether what comes goes to the disk.
@@ -118,11 +117,10 @@ impl Pipeline {
         }
         // None of them counts before those that came earlier are on the disk.
         self.spool.marks.extend(marks);
-        let bytes = self.spool.incoming_bytes + records.iter().map(Record::bytes).sum::<usize>();
+        let bytes = self.spool.bytes() + records.iter().map(Record::bytes).sum::<usize>();
         let count = self.spool.incoming.len() + records.len();
         if count <= INCOMING_MAX && bytes <= BUFFER_BYTES_MAX {
             self.spool.incoming.extend(records);
-            self.spool.incoming_bytes = bytes;
             return;
         }
         records.into_iter().for_each(|record| self.buffer.push(record));
@@ -151,7 +149,6 @@ impl Pipeline {
 
     fn append(&mut self) -> SpoolOrder {
         let records = mem::take(&mut self.spool.incoming);
-        self.spool.incoming_bytes = 0;
         self.spool.phase = Phase::Appending;
         self.spool.appending = (records.len(), mem::take(&mut self.spool.marks));
         SpoolOrder::Append(together(records))
@@ -284,7 +281,6 @@ impl Pipeline {
         let unkept = self.spool.incoming.len() + self.spool.appending.0;
         self.account.drop(Reason::Stopped, unkept);
         (self.spool.incoming, self.spool.marks) = (Vec::new(), Vec::new());
-        self.spool.incoming_bytes = 0;
         self.spool.appending = (0, Vec::new());
         let Some((_, loaded)) = &mut self.spool.loaded else { return 0 };
         let left = self.buffer.records().min(usize::try_from(*loaded).unwrap_or(usize::MAX));
