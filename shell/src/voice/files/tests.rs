@@ -1,3 +1,6 @@
+mod histories;
+mod others;
+
 use std::{
     collections::BTreeMap,
     fs::{self, File, OpenOptions},
@@ -13,7 +16,6 @@ use meshward_core::{
         record::{CUT, LogSource, TEXT_MAX},
     },
 };
-use proptest::prelude::*;
 use rustix::io::Errno;
 use tempfile::TempDir;
 
@@ -394,120 +396,6 @@ fn more_files_than_are_followed_are_told_once_a_round() {
     assert_eq!(found, ["z", "x", "y"], "found by what it is, and the one that has its place");
 }
 
-/// Only root can give a file to another user.
-fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        let told = b"passed over: only root can give a file away\n";
-        std::io::stderr().write_all(told).unwrap();
-    }
-    root
-}
-
-const NOBODY: Option<u32> = Some(65_534);
-
-#[test]
-fn a_folder_that_another_user_has_swapped_for_a_link_leads_to_no_keys() {
-    if !is_root() {
-        return;
-    }
-    let mut scene = Scene::new(&["app/logs/*"]);
-    for folder in ["app/logs", "keys"] {
-        fs::create_dir_all(scene.path(folder)).unwrap();
-    }
-    scene.append("app/logs/a.log", "one\n");
-    scene.append("keys/private_key", "canary\n");
-    scene.append("keys/a.log", "canary\n");
-    assert_eq!(scene.round(), ["one"]);
-    scene.append("app/logs/a.log", "two\n");
-    scene.rename("app/logs", "app/aside");
-    symlink(scene.path("keys"), scene.path("app/logs")).unwrap();
-    lchown(scene.path("app/logs"), NOBODY, NOBODY).unwrap();
-    let feed = scene.feed(ROOM);
-    assert_eq!(messages(&feed), ["two"], "of the file that is held open still");
-    assert!(feed.troubles[0].contains("a symbolic link of another user is on the way"));
-    scene.restart(&["app/logs/*", "app/logs/a.log"]);
-    scene.pass(PATIENCE);
-    let feed = scene.feed(ROOM);
-    assert_eq!(messages(&feed), nothing());
-    assert!(feed.troubles.iter().all(|text| text.contains("chown -h root")), "{feed:?}");
-    lchown(scene.path("app/logs"), Some(0), Some(0)).unwrap();
-    assert!(!messages(&scene.feed(ROOM)).is_empty(), "root may lead where it likes");
-}
-
-#[test]
-fn the_keys_of_the_agent_and_what_the_kernel_shows_of_itself_are_never_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let own = folder.path().join("data");
-    fs::create_dir(&own).unwrap();
-    fs::write(own.join("private_key"), "canary\n").unwrap();
-    symlink(&own, folder.path().join("way")).unwrap();
-    let root = folder.path().to_str().unwrap();
-    let files = |patterns: &[String]| {
-        let files = Files::new(Patterns::new(patterns), "node".into()).keeping_out_of(&own);
-        let now = Now { mono: Mono::default(), wall: Wall::from_origin(Duration::from_secs(1)) };
-        { files }.round(&Wanted { room: ROOM, from: None, peers: Vec::new() }, now)
-    };
-    for (pattern, is_told) in [
-        (format!("{root}/data/*"), true),
-        (format!("{root}/way/private_key"), true),
-        (format!("{root}/**"), false),
-        ("/proc/self/environ".to_owned(), true),
-        ("/proc/version".to_owned(), true),
-        ("/sys/kernel/*".to_owned(), true),
-    ] {
-        let feed = files(std::slice::from_ref(&pattern));
-        assert_eq!(messages(&feed), nothing(), "{pattern}");
-        assert_eq!(feed.marks, [], "{pattern}");
-        let told = feed.troubles.iter().any(|text| text.contains("it is the agent's own"));
-        assert_eq!(told, is_told, "{pattern}: {:?}", feed.troubles);
-    }
-}
-
-#[test]
-fn files_without_end_of_one_user_hide_no_rotation_of_another_ones() {
-    if !is_root() {
-        return;
-    }
-    let mut scene = Scene::new(&["app/*", "auth/*"]);
-    fs::create_dir(scene.path("app")).unwrap();
-    fs::create_dir(scene.path("auth")).unwrap();
-    scene.append("auth/log", "before\n");
-    assert_eq!(scene.round(), ["before"]);
-    for at in 0..=glob::FILES_MAX {
-        let name = format!("app/{at:04}");
-        scene.append(&name, "");
-        chown(scene.path(&name), NOBODY, NOBODY).unwrap();
-    }
-    scene.feed(ROOM);
-    scene.rename("auth/log", "auth/log.1");
-    scene.append("auth/log", "behind\n");
-    let feed = scene.feed(ROOM);
-    assert_eq!(messages(&feed), ["behind"]);
-    assert_eq!(feed.troubles.len(), 1, "{:?}", feed.troubles);
-}
-
-#[test]
-fn a_file_that_is_rotated_while_there_is_no_room_for_its_name_is_left_in_time() {
-    let mut scene = Scene::new(&["*"]);
-    for at in 1..=glob::FILES_MAX {
-        scene.append(&format!("{at:04}"), "x\n");
-    }
-    scene.feed(ROOM);
-    // Its name is the first one, so that the last is left out of the walk.
-    scene.append("0000", "");
-    let last = format!("{:04}", glob::FILES_MAX);
-    fs::remove_file(scene.path(&last)).unwrap();
-    scene.append(&last, "y\n");
-    // At once where it was given the number of the one before.
-    let mut found = messages(&scene.feed(ROOM));
-    scene.pass(PATIENCE);
-    found.extend(messages(&scene.feed(ROOM)));
-    fs::remove_file(scene.path("0000")).unwrap();
-    found.extend(messages(&scene.feed(ROOM)));
-    assert_eq!(found, ["y"]);
-}
-
 #[test]
 fn a_name_that_is_no_text_is_told_and_the_others_are_read() {
     use std::os::unix::ffi::OsStrExt as _;
@@ -534,95 +422,4 @@ fn what_may_not_be_read_is_told_with_the_way_to_mend_it() {
     let mut many = troubles::Troubles::default();
     (0..10).for_each(|at| many.tell(&format!("/{at}"), "x"));
     assert_eq!(many.texts().last().unwrap(), "2 more are not told");
-}
-
-/// What may happen to a log.
-#[derive(Clone, Debug)]
-enum Happens {
-    Append(usize),
-    /// A line in two pieces.
-    Begin,
-    /// As logrotate does it: each file has the next number, and a new one is made later or at once.
-    Rotate {
-        create: bool,
-    },
-    Round {
-        room: usize,
-    },
-    Restart,
-    Pass,
-}
-
-fn happens() -> impl Strategy<Value = Happens> {
-    prop_oneof![
-        4 => (1..40_usize).prop_map(Happens::Append),
-        1 => Just(Happens::Begin),
-        2 => any::<bool>().prop_map(|create| Happens::Rotate { create }),
-        4 => prop_oneof![0..3_usize, 0..60_usize].prop_map(|room| Happens::Round { room }),
-        1 => Just(Happens::Restart),
-        1 => Just(Happens::Pass),
-    ]
-}
-
-proptest! {
-    #![proptest_config(seeds("files"))]
-
-    #[test]
-    fn every_line_is_read_once_whatever_happens_to_the_log(
-        happened in proptest::collection::vec(happens(), 1..40),
-    ) {
-        let patterns = ["a.log*"];
-        let mut scene = Scene::new(&patterns);
-        let (mut written, mut read, mut number) = (0_usize, Vec::new(), 0);
-        for what in happened {
-            match what {
-                Happens::Append(count) => {
-                    let lines: String = (written..written + count).map(|at| format!("{at}\n")).collect();
-                    scene.append("a.log", lines);
-                    written += count;
-                }
-                Happens::Begin => {
-                    let line = format!("{written}\n");
-                    scene.append("a.log", &line[..1]);
-                    read.extend(messages(&scene.feed(3)));
-                    scene.append("a.log", &line[1..]);
-                    written += 1;
-                }
-                Happens::Rotate { create } => {
-                    if scene.path("a.log").exists() {
-                        for at in (1..=number).rev() {
-                            scene.rename(&format!("a.log.{at}"), &format!("a.log.{}", at + 1));
-                        }
-                        scene.rename("a.log", "a.log.1");
-                        number += 1;
-                    }
-                    if create {
-                        scene.append("a.log", "");
-                    }
-                }
-                Happens::Round { room } => read.extend(messages(&scene.feed(room))),
-                Happens::Restart => scene.restart(&patterns),
-                Happens::Pass => scene.pass(PATIENCE),
-            }
-        }
-        loop {
-            let feed = scene.feed(ROOM);
-            read.extend(messages(&feed));
-            if !feed.more {
-                break;
-            }
-        }
-        read.extend(messages(&scene.feed(ROOM)));
-        let mut read: Vec<usize> = read.iter().map(|line| line.parse().unwrap()).collect();
-        read.sort_unstable();
-        prop_assert_eq!(read, (0..written).collect::<Vec<_>>());
-    }
-}
-
-/// Keeps the seeds of failures at the top, as the properties of the core do.
-fn seeds(machine: &str) -> ProptestConfig {
-    use proptest::test_runner::FileFailurePersistence::Direct;
-    let path = format!("{}/../proptest-regressions/{machine}.txt", env!("CARGO_MANIFEST_DIR"));
-    let persistence = Direct(Box::leak(path.into_boxed_str()));
-    ProptestConfig { failure_persistence: Some(Box::new(persistence)), ..ProptestConfig::default() }
 }
