@@ -296,6 +296,30 @@ fn without_a_disk_records_are_held_in_memory_alone() {
 }
 
 #[test]
+fn a_disk_that_can_be_reached_later_takes_what_comes_from_then_on_behind_what_is_held() {
+    let mut scene = Scene::begun(VecDeque::new());
+    scene.tell(Spooled::Failed("no such folder".into()));
+    scene.bring(2);
+    // What an earlier process had left there.
+    scene.disk = lines(2..5).into();
+    scene.next = 5;
+    scene.tell(Spooled::Opened { waiting: 3, damaged: 0 });
+    assert_eq!(scene.desk.logs().held_records, 5);
+    scene.pass(10);
+    scene.bring(1);
+    assert!(matches!(scene.order, Some(SpoolOrder::Append(_))));
+    scene.carry_out();
+    assert_eq!(scene.desk.kept(), None, "the first two are nowhere else");
+    scene.pass(20);
+    scene.answer(Shipped::Taken);
+    let kept = scene.desk.kept().expect("the others are on the disk");
+    assert_eq!(kept.places["journald"], cursor("6"));
+    scene.recover();
+    assert_eq!((scene.taken.clone(), scene.disk.len()), (messages(0..6), 0));
+    assert_eq!(scene.desk.logs().held_records, 0);
+}
+
+#[test]
 fn what_was_spoilt_before_the_start_is_told_and_counted_in_bytes() {
     let mut scene = Scene::begun(VecDeque::new());
     scene.tell(Spooled::Opened { waiting: 0, damaged: 200 });

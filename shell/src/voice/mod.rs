@@ -81,7 +81,8 @@ impl Voice {
     }
 }
 
-const NO_SPOOL: &str = "the thread that keeps records on the disk could not be started";
+const NO_SPOOL: &str =
+    "the thread that keeps records on the disk could not be started, which a restart may mend";
 
 fn spools(places: Vec<SpoolPlace>, facts: &mpsc::Sender<Input>) -> BTreeMap<Pipe, Worker> {
     let mut spools = BTreeMap::new();

@@ -3,7 +3,8 @@
 //! | Phase | Told | Then |
 //! |---|---|---|
 //! | opening | opened | what an earlier process left is held |
-//! | opening, any order of a disk without its thread | failed | records are held in memory alone from now on |
+//! | opening, any order of a disk without its thread | failed | records are held in memory alone |
+//! | failed | opened | as in the beginning, behind what is held in memory |
 //! | resting | records have come | they are appended |
 //! | appending | appended | their sources go on behind them |
 //! | appending | refused | they are held in memory, within its limits |
@@ -163,11 +164,7 @@ impl Pipeline {
 
     pub(super) fn spooled(&mut self, desk: &mut Desk<'_>, spooled: Spooled) {
         match spooled {
-            Spooled::Opened { waiting, damaged } => {
-                self.account.collected += waiting;
-                self.damaged(desk, damaged);
-                self.rest(waiting);
-            }
+            Spooled::Opened { waiting, damaged } => self.opened(desk, waiting, damaged),
             Spooled::Failed(reason) => self.spool_failed(desk, reason),
             Spooled::Appended { waiting, given_up } => self.appended(waiting, given_up),
             Spooled::Refused { records, reason } => self.refused(desk, records, &reason),
@@ -177,6 +174,18 @@ impl Pipeline {
             Spooled::Unread(reason) => self.unread(desk, reason),
             Spooled::Settled { waiting } => self.settled_on_disk(waiting),
         }
+    }
+
+    fn opened(&mut self, desk: &mut Desk<'_>, waiting: u64, damaged: u64) {
+        if self.spool.phase == Phase::Failed {
+            // What is in memory alone came before whatever goes to the disk from now on.
+            self.spool.fence = self.buffer.next();
+            let name = desk.pipe.name();
+            desk.tell(Notice::info(format!("the {name} are kept on the disk from now on")));
+        }
+        self.account.collected += waiting;
+        self.damaged(desk, damaged);
+        self.rest(waiting);
     }
 
     const fn rest(&mut self, waiting: u64) {
@@ -208,11 +217,11 @@ impl Pipeline {
         self.trim(desk);
     }
 
-    /// What cannot be had from the disk now is there at the next start.
+    /// What cannot be had from the disk now is there when it is opened.
     fn spool_failed(&mut self, desk: &mut Desk<'_>, reason: String) {
         let name = desk.pipe.name();
         desk.tell(Notice::error(format!(
-            "{}; the {name} are held in memory alone until a restart",
+            "{}; meanwhile the {name} are held in memory alone",
             one_line(reason)
         )));
         let spool =
