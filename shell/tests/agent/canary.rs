@@ -17,7 +17,9 @@ use serde_json::json;
 use crate::{
     hooks::{folder, order, put},
     hooks_place::is_root,
-    node::{Agent, Node, TOKEN, counter, fixture, get, later, post, text, until},
+    local::ask,
+    node::{Agent, Node, TOKEN, counter, get, later, post, read, text, until},
+    voice::{append, both, endpoint, tell_of_a_file, until_followed},
 };
 
 /// Files that hold a secret because it is kept there, all closed to others.
@@ -165,6 +167,7 @@ async fn live(plane: &Running, node: &Node, seen: &mut Seen) -> Vec<Mark> {
     marks.extend(hook(plane, node, seen, agent.id()).await);
     marks.push(Mark::key("the second private key", &node.data("private_key")));
     commands(node, seen);
+    tell(plane, node, seen).await;
     // The control plane echoes what it was sent, and fails.
     let spoil = json!({"path": "/v1/nodes/*/heartbeat", "times": 2, "status": 401});
     post(plane, "/test/faults", &spoil);
@@ -174,6 +177,24 @@ async fn live(plane: &Running, node: &Node, seen: &mut Seen) -> Vec<Mark> {
     agent.kill();
     restart(node, seen).await;
     marks
+}
+
+/// Sends records, to a local endpoint too, whose token is a secret.
+async fn tell(plane: &Running, node: &Node, seen: &mut Seen) {
+    until_followed(node).await;
+    append(node, &["create"]);
+    until("both receivers have a record", || {
+        ["audit_count", "local_audit_count"].iter().all(|name| counter(plane, name) > 0)
+    })
+    .await;
+    for what in ["metrics", "logs", "audit", "local_audit"] {
+        let path = format!("/test/last-request/{what}");
+        let told = plane.request(read(&path));
+        seen.note(format!("the last {what} that were sent"), told.body.to_vec());
+    }
+    let figures = ask(node, "/metrics");
+    assert!(figures.contains("meshward_local_records_total"), "{figures}");
+    seen.note("the figures", figures);
 }
 
 /// Gives a secret to a hook, which prints so much that its output is brought under a presigned URL.
@@ -224,6 +245,9 @@ fn commands(node: &Node, seen: &mut Seen) {
         &["status", "--output", "json"],
         &["config", "show"],
         &["config", "show", "--output", "json"],
+        &["config", "check"],
+        &["doctor"],
+        &["doctor", "--output", "json"],
         &["register"],
     ];
     for arguments in all {
@@ -245,11 +269,12 @@ async fn restart(node: &Node, seen: &mut Seen) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn no_secret_stands_anywhere_but_where_it_is_kept_through_a_whole_life() {
-    let plane = fixture().await;
+    let (plane, local) = both().await;
     let node = Node::new(
         &plane.url(),
-        "[health]\nenabled = false\n[local_api]\ndebounce_period = \"10ms\"\nhttp_enabled = true\nhttp_listen = \"127.0.0.1:0\"\n",
+        "[health]\nenabled = false\n[metrics]\n[logs]\n[audit]\n[local_api]\ndebounce_period = \"10ms\"\nhttp_enabled = true\nhttp_listen = \"127.0.0.1:0\"\n",
     );
+    tell_of_a_file(&node, &endpoint(&local));
     node.closed("api-token", API_TOKEN);
     node.closed("token", TOKEN);
     node.amend(

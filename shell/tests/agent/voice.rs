@@ -16,13 +16,18 @@ const ROUTE: &str = "/v1/nodes/*/audit";
 /// A node that tells of the lines of one file, with the rest of `[audit]` as given.
 fn node(url: &str, rest: &str) -> Node {
     let node = Node::new(url, "[health]\nenabled = false\n[audit]\n");
+    tell_of_a_file(&node, rest);
+    node
+}
+
+/// The same for a node whose configuration has an empty `[audit]`.
+pub(crate) fn tell_of_a_file(node: &Node, rest: &str) {
     fs::write(node.path("k8s.log"), "").unwrap();
     let file = node.path("k8s.log");
     let audit = format!(
         "[audit]\ncollect_interval = \"1s\"\nreport_interval = \"1s\"\nauditd = false\nk8s_audit_file = {file:?}\n{rest}"
     );
     node.amend("[audit]\n", &audit);
-    node
 }
 
 fn line(verb: &str) -> String {
@@ -37,7 +42,7 @@ fn line(verb: &str) -> String {
     format!("{event}\n")
 }
 
-fn append(node: &Node, verbs: &[&str]) {
+pub(crate) fn append(node: &Node, verbs: &[&str]) {
     let mut file = fs::File::options().append(true).open(node.path("k8s.log")).unwrap();
     let lines: String = verbs.iter().map(|verb| line(verb)).collect();
     file.write_all(lines.as_bytes()).unwrap();
@@ -77,7 +82,7 @@ fn spoil(plane: &Plane, fault: &Value) {
 }
 
 /// The source has looked at the file, which is read from its end on first sight.
-async fn until_followed(node: &Node) {
+pub(crate) async fn until_followed(node: &Node) {
     until("the file is followed", || {
         fs::read_to_string(node.data("state/positions.json"))
             .is_ok_and(|text| text.contains("k8s.log"))
@@ -247,14 +252,14 @@ async fn a_killed_agent_goes_on_behind_what_was_accepted() {
 }
 
 /// A control plane that is also the local endpoint of its node.
-async fn both() -> (Plane, String) {
+pub(crate) async fn both() -> (Plane, String) {
     let tls_addr = Some("127.0.0.1:0".parse().unwrap());
     let running = Fixture::start(Options { tls_addr, ..Options::default() }).await.unwrap();
     let local = format!("https://{}/local/audit?tenant=one", running.tls_addr().unwrap());
     (Plane::of(running), local)
 }
 
-fn endpoint(url: &str) -> String {
+pub(crate) fn endpoint(url: &str) -> String {
     format!(
         "[audit.local_endpoint]\nurl = {url:?}\nsecret_key = \"local-token\"\ntls_insecure_skip_verify = true\n"
     )
