@@ -9,40 +9,46 @@
 //! | those of all others | what those leave | half |
 //! | those of each of the others | as much as of any other one that has so many | a quarter |
 //!
-//! Files of one user that different patterns mean are as those of different users.
+//! Files of one user that different patterns mean are as those of different users. Who counts as root is for the caller
+//! to say.
+//!
+//! Specification: `reliability.md` section 3 (Log files by glob), which leaves it open.
 
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    string::String,
+    vec::Vec,
+};
 
-use super::glob::FILES_MAX;
-use crate::voice::{place::Identity, way::is_trusted};
+/// The pattern by its number, and the user by theirs.
+pub type Group = (usize, u32);
 
 /// How much of something may be used, and how much is.
-#[derive(Debug)]
-pub(super) struct Budget {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budget {
     most: usize,
     used: usize,
     by_others: usize,
     by_each: BTreeMap<u32, usize>,
 }
 
-/// The files that were met, of each pattern and user.
-#[derive(Debug, Default)]
-pub(super) struct Crowd {
+/// The files that were met, of each pattern and user, and what is known of each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crowd<T> {
+    most: usize,
     met: BTreeSet<String>,
-    groups: BTreeMap<(usize, u32), BTreeMap<String, Identity>>,
+    groups: BTreeMap<Group, BTreeMap<String, T>>,
 }
 
 impl Budget {
-    pub(super) const fn new(most: usize) -> Self {
+    /// So many, of which nothing is used.
+    #[must_use]
+    pub const fn new(most: usize) -> Self {
         Self { most, used: 0, by_others: 0, by_each: BTreeMap::new() }
     }
 
-    /// Uses one on behalf of a user, if it may still have one.
-    pub(super) fn take(&mut self, user: u32) -> bool {
-        self.take_as(user, is_trusted(user))
-    }
-
-    fn take_as(&mut self, user: u32, is_trusted: bool) -> bool {
+    /// Uses one on behalf of a user, if they may still have one.
+    pub fn take(&mut self, user: u32, is_trusted: bool) -> bool {
         if self.used >= self.most {
             return false;
         }
@@ -59,29 +65,28 @@ impl Budget {
     }
 }
 
-impl Crowd {
+impl<T> Crowd<T> {
+    /// Nothing was met; so many are followed at the most.
+    #[must_use]
+    pub const fn new(most: usize) -> Self {
+        Self { most, met: BTreeSet::new(), groups: BTreeMap::new() }
+    }
+
     /// Notes a file; tells whether there is room for it at all.
-    pub(super) fn found(&mut self, group: (usize, u32), path: String, identity: Identity) -> bool {
+    pub fn found(&mut self, group: Group, path: String, known: T) -> bool {
         let group = self.groups.entry(group).or_default();
         let is_new = !self.met.contains(&path);
-        if is_new && group.len() < FILES_MAX {
+        if is_new && group.len() < self.most {
             self.met.insert(path.clone());
-            group.insert(path, identity);
+            group.insert(path, known);
             return true;
         }
         !is_new
     }
 
-    /// Those that are followed, so many at the most, and whether others are not.
-    pub(super) fn shared(self, most: usize) -> (BTreeMap<String, Identity>, bool) {
-        self.shared_with(most, is_trusted)
-    }
-
-    fn shared_with(
-        self,
-        most: usize,
-        is_trusted: fn(u32) -> bool,
-    ) -> (BTreeMap<String, Identity>, bool) {
+    /// Those that are followed, and whether others are not.
+    #[must_use]
+    pub fn shared(self, is_trusted: impl Fn(u32) -> bool) -> (BTreeMap<String, T>, bool) {
         let mut files = BTreeMap::new();
         let (first, then): (Vec<_>, Vec<_>) =
             self.groups.into_iter().partition(|((_, user), _)| is_trusted(*user));
@@ -89,7 +94,7 @@ impl Crowd {
             groups.sort_by_key(|(_, of)| of.len());
             let mut left = groups.len();
             for (_, of) in groups {
-                let share = (most - files.len()) / left;
+                let share = (self.most - files.len()) / left;
                 files.extend(of.into_iter().take(share));
                 left -= 1;
             }
@@ -101,26 +106,29 @@ impl Crowd {
 
 #[cfg(test)]
 mod tests {
-    use super::{Budget, Crowd, FILES_MAX, Identity};
+    use alloc::{format, vec, vec::Vec};
+
+    use super::{Budget, Crowd, Group};
 
     const ROOT: u32 = 0;
     const APP: u32 = 1_000;
     const OTHER: u32 = 1_001;
+    const FILES_MAX: usize = 512;
 
-    fn crowd(of: &[((usize, u32), usize)]) -> Crowd {
-        let mut crowd = Crowd::default();
+    fn crowd(of: &[(Group, usize)]) -> Crowd<usize> {
+        let mut crowd = Crowd::new(FILES_MAX);
         for ((pattern, user), files) in of {
             for at in 0..*files {
                 let path = format!("/{pattern}/{user}/{at:04}");
-                crowd.found((*pattern, *user), path, Identity { device: 1, inode: at as u64 });
+                crowd.found((*pattern, *user), path, at);
             }
         }
         crowd
     }
 
-    fn shares(of: &[((usize, u32), usize)]) -> (Vec<usize>, bool) {
-        let (files, is_left_out) = crowd(of).shared_with(FILES_MAX, |user| user == ROOT);
-        let of_group = |((pattern, user), _): &((usize, u32), usize)| {
+    fn shares(of: &[(Group, usize)]) -> (Vec<usize>, bool) {
+        let (files, is_left_out) = crowd(of).shared(|user| user == ROOT);
+        let of_group = |((pattern, user), _): &(Group, usize)| {
             let begin = format!("/{pattern}/{user}/");
             files.keys().filter(|path| path.starts_with(&begin)).count()
         };
@@ -139,18 +147,17 @@ mod tests {
 
     #[test]
     fn a_file_that_two_patterns_mean_counts_once() {
-        let mut crowd = Crowd::default();
-        let identity = Identity { device: 1, inode: 1 };
-        assert!(crowd.found((0, APP), "/a".into(), identity));
-        assert!(crowd.found((1, APP), "/a".into(), identity));
-        let (files, is_left_out) = crowd.shared_with(FILES_MAX, |_| false);
+        let mut crowd = Crowd::new(FILES_MAX);
+        assert!(crowd.found((0, APP), "/a".into(), ()));
+        assert!(crowd.found((1, APP), "/a".into(), ()));
+        let (files, is_left_out) = crowd.shared(|_| false);
         assert_eq!((files.len(), is_left_out), (1, false));
     }
 
     #[test]
     fn no_user_but_root_has_more_than_a_quarter_of_what_may_be_looked_at() {
         let mut budget = Budget::new(100);
-        let mut take = |user| (0..200).filter(|_| budget.take_as(user, user == ROOT)).count();
+        let mut take = |user| (0..200).filter(|_| budget.take(user, user == ROOT)).count();
         assert_eq!([take(APP), take(OTHER), take(1_002)], [25, 25, 0]);
         assert_eq!([take(ROOT), take(APP)], [50, 0]);
     }

@@ -4,6 +4,7 @@
 //! limits. What is no record is counted and passed over.
 
 pub mod auditd;
+pub mod crowd;
 pub mod journald;
 pub mod k8s;
 pub mod lines;

@@ -6,7 +6,7 @@
 //! | a folder that a pattern leads to | looked into; through a symbolic link only where the pattern names it, and `way.rs` trusts it |
 //! | a symbolic link, a pipe, a socket or a device that is meant | refused, and told |
 //! | the data directory of this agent, and what the kernel shows of itself, as `/proc` | never looked into |
-//! | more than can be followed | each user's part of it, as `crowd.rs` says |
+//! | more than can be followed | each user's part of it, as `meshward_core::wire::sources::crowd` says |
 //!
 //! Specification: `reliability.md` section 3 (Log files by glob).
 
@@ -15,7 +15,10 @@ use std::{
     os::fd::OwnedFd,
 };
 
-use meshward_core::wire::sources::pattern::{Here, Pattern};
+use meshward_core::wire::sources::{
+    crowd::{Budget, Crowd},
+    pattern::{Here, Pattern},
+};
 use rustix::{
     fs::{
         AtFlags, CWD, Dir, FileType, FsWord, Mode, OFlags, PROC_SUPER_MAGIC, fstat, fstatfs,
@@ -24,13 +27,10 @@ use rustix::{
     io::Errno,
 };
 
-use super::{
-    crowd::{Budget, Crowd},
-    troubles::Troubles,
-};
+use super::troubles::Troubles;
 use crate::voice::{
     place::Identity,
-    way::{self, Astray},
+    way::{self, Astray, is_trusted},
 };
 
 /// The most files that are found.
@@ -68,7 +68,7 @@ pub(super) struct Walk {
 struct Walker {
     /// The folder that is kept out of.
     own: Option<Identity>,
-    crowd: Crowd,
+    crowd: Crowd<Identity>,
     troubles: Troubles,
     directories: Budget,
     names: Budget,
@@ -104,7 +104,7 @@ const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLO
 pub(super) fn walk(patterns: &[Pattern], own: Option<Identity>) -> Walk {
     let mut walker = Walker {
         own,
-        crowd: Crowd::default(),
+        crowd: Crowd::new(FILES_MAX),
         troubles: Troubles::default(),
         directories: Budget::new(DIRECTORIES_MAX),
         names: Budget::new(NAMES_MAX),
@@ -125,7 +125,7 @@ pub(super) fn walk(patterns: &[Pattern], own: Option<Identity>) -> Walk {
 impl Walker {
     fn done(self) -> Walk {
         let Self { crowd, mut troubles, crowded, .. } = self;
-        let (files, is_left_out) = crowd.shared(FILES_MAX);
+        let (files, is_left_out) = crowd.shared(is_trusted);
         if crowded || is_left_out {
             troubles.tell_of_all(format!(
                 "logs.file_patterns: more than {FILES_MAX} files, {DIRECTORIES_MAX} folders or {NAMES_MAX} names are met, \
@@ -136,7 +136,9 @@ impl Walker {
     }
 
     fn folder(&mut self, folder: Folder<'_>) {
-        if folder.depth > DEPTH_MAX || !self.directories.take(folder.owner) {
+        if folder.depth > DEPTH_MAX
+            || !self.directories.take(folder.owner, is_trusted(folder.owner))
+        {
             self.crowded = true;
             return;
         }
@@ -158,7 +160,7 @@ impl Walker {
         let mut names = BTreeSet::new();
         for entry in Dir::new(openat(folder.fd, ".", LISTED, Mode::empty())?)? {
             let entry = entry?;
-            if !self.names.take(folder.owner) {
+            if !self.names.take(folder.owner, is_trusted(folder.owner)) {
                 self.crowded = true;
                 break;
             }

@@ -15,7 +15,6 @@
 //! Specification: "Observability configuration" (`file_patterns`), "Limits" (File log source); `decisions.md` section 8
 //! (Offsets and cursors of log sources).
 
-mod crowd;
 mod follow;
 mod followed;
 mod glob;
