@@ -36,6 +36,7 @@ mod quote;
 mod retry_after;
 mod secret;
 mod signing_keys;
+mod sources_journal_reading;
 mod sources_journald;
 mod sources_lines;
 mod sources_numbers;

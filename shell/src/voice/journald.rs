@@ -1,12 +1,5 @@
-//! The journal of this node, read by `journalctl` from where the last round ended.
-//!
-//! | What is known | What is asked for |
-//! |---|---|
-//! | nothing yet | the last minute |
-//! | the last entry that was read | that entry and what stands behind it, in order; it is there, or something is lost |
-//! | it is gone, and later entries are there | these; that some are lost is told |
-//! | it is gone, and nothing stands behind its place | the last minute; that some may be lost is told |
-//! | the last run failed, or was late, and came to nothing | the same, but for long messages: one may take more than a run has |
+//! The journal of this node, read by `journalctl` from where the last round ended, as
+//! [`Reading`](meshward_core::wire::sources::journald::reading) orders it.
 //!
 //! The tool's own `--lines` is not used: what it counts from depends on the version. The run ends where enough was read.
 //! What this very process has written is passed over, since each batch that is told in its log would make another one.
@@ -22,12 +15,14 @@ use std::{ffi::OsString, io, sync::Arc, time::Duration};
 use meshward_core::{
     agent::{Feed, Records, Source},
     legible,
-    time::{Mono, Now},
+    time::Now,
     wire::{
-        positions::{Position, Positions},
         record::LogEntry,
         sources::{
-            journald::{ENTRY_MAX, Entry, FIELDS, is_cursor},
+            journald::{
+                ENTRY_MAX, Entry, FIELDS,
+                reading::{Ask, Move, Ran, Reading},
+            },
             lines::Line,
         },
     },
@@ -46,9 +41,6 @@ const BYTES_MAX: usize = 16 << 20;
 /// How long one run may take.
 const RUN_MAX: Duration = Duration::from_secs(10);
 
-/// When a tool that is missing is looked for again.
-const AGAIN: Duration = Duration::from_secs(300);
-
 /// What the place of the journal is called.
 const PLACE: &str = "journald";
 
@@ -59,12 +51,7 @@ pub(crate) struct Journald {
     arguments: Vec<OsString>,
     limit: Duration,
     hostname: Arc<str>,
-    /// The last entry that was read.
-    cursor: Option<String>,
-    /// The last run came to nothing, so that the next one leaves long messages out.
-    is_brief: bool,
-    /// The tool is missing, and is not asked before.
-    missing_until: Option<Mono>,
+    reading: Reading,
     /// What was wrong when the tool was asked last, which is so until it is asked again.
     troubles: Vec<String>,
     process: u32,
@@ -92,9 +79,7 @@ impl Journald {
             arguments: Vec::new(),
             limit: RUN_MAX,
             hostname,
-            cursor: None,
-            is_brief: false,
-            missing_until: None,
+            reading: Reading::default(),
             troubles: Vec::new(),
             process: std::process::id(),
         }
@@ -102,89 +87,69 @@ impl Journald {
 
     fn round(&mut self, wanted: &Wanted, now: Now) -> Feed {
         let mut fed = feed(Source::Journald, Records::Lines(Vec::new()));
-        let is_bad = wanted.from.as_ref().is_some_and(|from| !self.go_on(from));
+        let kept = wanted.from.as_ref().map(|from| from.places.get(PLACE));
+        let is_bad = kept.is_some_and(|kept| !self.reading.go_on(kept));
         fed.troubles.extend(is_bad.then(|| lost("")));
-        let known = self.cursor.clone();
+        let known = self.reading.position();
         let room = wanted.room.min(ENTRIES_MAX);
-        if room == 0 || self.missing_until.is_some_and(|until| now.mono < until) {
+        let asked = if room == 0 { None } else { self.reading.begin(now.mono) };
+        let Some(asked) = asked else {
             fed.troubles.extend(self.troubles.iter().cloned());
             return fed;
-        }
-        match self.read_at_length(room, &mut fed) {
-            Ok(()) => self.missing_until = None,
+        };
+        match self.read(asked, room, &mut fed) {
+            Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.missing_until = Some(now.mono.after(AGAIN));
+                self.reading.missing(now.mono);
                 fed.troubles.push(MISSING.to_owned());
             }
             Err(error) => fed.troubles.push(format!("journalctl cannot be run: {error}")),
         }
         self.troubles.clone_from(&fed.troubles);
-        if is_bad || self.cursor != known {
-            fed.marks.push((PLACE.to_owned(), self.cursor.clone().map(Position::Cursor)));
+        let position = self.reading.position();
+        if is_bad || position != known {
+            fed.marks.push((PLACE.to_owned(), position));
         }
         fed
     }
 
-    /// Tells whether what is kept, if anything is, can be a place of a journal.
-    fn go_on(&mut self, from: &Positions) -> bool {
-        let kept = from.places.get(PLACE);
-        if let Some(Position::Cursor(cursor)) = kept
-            && is_cursor(cursor)
-        {
-            self.cursor = Some(cursor.clone());
-        }
-        kept.is_none() || self.cursor.is_some()
-    }
-
-    /// Reads on with whole messages; without the long ones where the last run came to nothing.
-    fn read_at_length(&mut self, room: usize, fed: &mut Feed) -> io::Result<()> {
-        let (known, was_brief) = (self.cursor.clone(), self.is_brief);
-        let is_whole = self.read(room, fed)?;
-        self.is_brief = !was_brief && !is_whole && self.cursor == known;
-        Ok(())
-    }
-
-    /// Reads on from the last entry, or from a minute ago where that leads nowhere. Tells whether the tool had no more to
-    /// say.
-    fn read(&mut self, room: usize, fed: &mut Feed) -> io::Result<bool> {
-        let Some(last) = self.cursor.clone() else {
-            let (brought, ended, words) = self.run(None, room)?;
-            self.take(brought, &ended, fed);
+    /// Runs the tool, and once more where the first run leads nowhere.
+    fn read(&mut self, mut asked: Ask, room: usize, fed: &mut Feed) -> io::Result<()> {
+        let mut said_first = None;
+        loop {
+            let (mut brought, ended, words) = self.run(&asked, room)?;
+            let (last, is_found) = (brought.cursor.take(), brought.is_found);
+            match self.reading.ran(Ran { last, is_found, end: ended.end() }) {
+                Move::Again(next) => {
+                    (asked, said_first) = (next, Some(words));
+                    continue;
+                }
+                Move::Unreadable => {}
+                Move::Follow => take(brought, &ended, asked.is_brief, fed),
+                Move::Gap => {
+                    fed.troubles.push(GAP.to_owned());
+                    take(brought, &ended, asked.is_brief, fed);
+                }
+                Move::Anew => {
+                    fed.troubles.push(lost(said_first.as_deref().unwrap_or_default()));
+                    take(brought, &ended, asked.is_brief, fed);
+                }
+            }
             fed.troubles.extend(complaint(&ended, &words));
-            return Ok(ended.is_good());
-        };
-        let (brought, ended, words) = self.run(Some(&last), room)?;
-        let leads_nowhere = brought.cursor.is_none() && matches!(ended, Ended::Whole(_));
-        if !leads_nowhere {
-            let is_gap = brought.cursor.is_some() && !brought.is_found;
-            fed.troubles.extend(is_gap.then(|| GAP.to_owned()));
-            self.take(brought, &ended, fed);
-            fed.troubles.extend(complaint(&ended, &words));
-            return Ok(ended.is_good());
+            return Ok(());
         }
-        let (brought, again, more_words) = self.run(None, room)?;
-        if matches!(&again, Ended::Whole(status) if !status.success()) {
-            // Nothing can be read at all, which says nothing of the last entry.
-            fed.troubles.extend(complaint(&again, &more_words));
-            return Ok(false);
-        }
-        self.cursor = None;
-        fed.troubles.push(lost(&words));
-        self.take(brought, &again, fed);
-        fed.troubles.extend(complaint(&again, &more_words));
-        Ok(again.is_good())
     }
 
-    fn run(&self, from: Option<&str>, room: usize) -> io::Result<(Brought, Ended, String)> {
+    fn run(&self, asked: &Ask, room: usize) -> io::Result<(Brought, Ended, String)> {
+        let last = asked.from.as_deref();
         let from =
-            from.map_or_else(|| "--since=-60s".to_owned(), |from| format!("--cursor={from}"));
+            last.map_or_else(|| "--since=-60s".to_owned(), |last| format!("--cursor={last}"));
         let fields = format!("--output-fields={FIELDS}");
         // Without it the tool writes no field of 4096 bytes or more.
-        let all: &[&str] = if self.is_brief { &[] } else { &["--all"] };
+        let all: &[&str] = if asked.is_brief { &[] } else { &["--all"] };
         let own = [&["--output=json", "--no-pager"], all, &[&fields, &from]].concat();
         let own = own.into_iter().map(OsString::from);
         let arguments: Vec<OsString> = self.arguments.iter().cloned().chain(own).collect();
-        let last = from.strip_prefix("--cursor=");
         let mut brought = Brought::default();
         let (ended, words) = ask(&self.program, &arguments, self.limit, |line| {
             brought.line(line, (last, self.process), &self.hostname);
@@ -194,23 +159,21 @@ impl Journald {
         })?;
         Ok((brought, ended, words))
     }
+}
 
-    fn take(&mut self, brought: Brought, ended: &Ended, fed: &mut Feed) {
-        if let Some(cursor) = brought.cursor {
-            self.cursor = Some(cursor);
-        }
-        if brought.bad > 0 {
-            fed.troubles.push(format!(
-                "{} lines of journalctl are no entries, or longer than {ENTRY_MAX} bytes, and were passed over",
-                brought.bad
-            ));
-        }
-        let left_out = if self.is_brief { brought.mute } else { 0 };
-        fed.troubles.extend((left_out > 0).then(|| format!("{left_out} {LEFT_OUT}")));
-        fed.lost += brought.bad + left_out;
-        fed.more = matches!(ended, Ended::Enough);
-        fed.records = Records::Lines(brought.entries);
+/// Takes over what a run brought.
+fn take(brought: Brought, ended: &Ended, is_brief: bool, fed: &mut Feed) {
+    if brought.bad > 0 {
+        fed.troubles.push(format!(
+            "{} lines of journalctl are no entries, or longer than {ENTRY_MAX} bytes, and were passed over",
+            brought.bad
+        ));
     }
+    let left_out = if is_brief { brought.mute } else { 0 };
+    fed.troubles.extend((left_out > 0).then(|| format!("{left_out} {LEFT_OUT}")));
+    fed.lost += brought.bad + left_out;
+    fed.more = matches!(ended, Ended::Enough);
+    fed.records = Records::Lines(brought.entries);
 }
 
 impl Brought {
@@ -274,15 +237,24 @@ fn lost(words: &str) -> String {
 
 /// What the tool complains about, where something is wrong.
 fn complaint(ended: &Ended, words: &str) -> Option<String> {
-    let words = legible::line(words);
-    match ended {
-        Ended::Whole(status) if status.success() && words.is_empty() => None,
-        Ended::Whole(status) if status.success() => Some(format!("journalctl: {words}; {MAY_NOT}")),
-        Ended::Whole(status) => Some(format!("journalctl failed ({status}): {words}; {MAY_NOT}")),
-        Ended::Enough => None,
-        Ended::Late => Some(LATE.to_owned()),
-    }
+    let status = match ended {
+        Ended::Whole(status) => status,
+        Ended::Enough => return None,
+        Ended::Late => return Some(LATE.to_owned()),
+    };
+    let told = match (status.success(), words.is_empty()) {
+        (true, true) => return None,
+        (true, false) => "journalctl: ".to_owned(),
+        (false, true) => format!("journalctl failed ({status})"),
+        (false, false) => format!("journalctl failed ({status}): "),
+    };
+    let may_not = UNSEEN.iter().any(|unseen| words.contains(unseen));
+    let hint = if may_not { format!("; {MAY_NOT}") } else { String::new() };
+    Some(format!("{told}{}{hint}", legible::line(words)))
 }
+
+/// What the tool says, in the words of the locale C, to whom it may not show everything.
+const UNSEEN: [&str; 2] = ["insufficient permissions", "not seeing messages from"];
 
 const MAY_NOT: &str =
     "the user of the agent must be in the group systemd-journal to read all of it";

@@ -14,6 +14,8 @@
 //!
 //! Specification: "Internal record shapes (local endpoint delivery)"; `gaps-agent.md` section 4.1 (journald).
 
+pub mod reading;
+
 use alloc::{
     borrow::{Cow, ToOwned as _},
     string::String,

@@ -12,7 +12,7 @@ use std::{
 };
 
 use meshward_core::wire::sources::{
-    journald::ENTRY_MAX,
+    journald::{ENTRY_MAX, reading::End},
     lines::{Line, Lines},
 };
 use meshward_sys::execute::end_with_parent;
@@ -46,11 +46,13 @@ pub(super) enum Ended {
 }
 
 impl Ended {
-    /// Whether it had no more to say, and no fault.
-    pub(super) fn is_good(&self) -> bool {
+    /// The same, without what only people want to know.
+    pub(super) fn end(&self) -> End {
         match self {
-            Self::Whole(status) => status.success(),
-            Self::Enough | Self::Late => false,
+            Self::Whole(status) if status.success() => End::Good,
+            Self::Whole(_) => End::Failed,
+            Self::Enough => End::Enough,
+            Self::Late => End::Late,
         }
     }
 }
