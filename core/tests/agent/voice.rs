@@ -381,11 +381,37 @@ fn with_less_room_than_sources_each_of_them_may_bring_one() {
     assert_eq!(desk.asked().map(|(_, round, room, _)| (round, room)), Some((1, 1)));
     let full = |source| Feed { more: true, ..feed(source, Records::Lines(lines(0..1))) };
     desk.collected(Pipe::Logs, 1, vec![full(Source::Journald), full(Source::Files)]);
-    assert_eq!(desk.asked(), None, "the two have more, and there is no room for both");
-    desk.answered(Shipped::Taken);
-    assert_eq!(desk.asked(), None, "there is room for one of them");
+    assert_eq!(desk.asked(), None, "the two have more, and there is room for neither");
     desk.answered(Shipped::Taken);
     assert_eq!(desk.asked().map(|(_, round, room, _)| (round, room)), Some((2, 1)));
+    assert_eq!(desk.only().map(|only| only.len()), Some(1), "there is room for one of them");
+}
+
+/// Else each would bring no more than one between two ticks, whatever it has.
+#[test]
+fn sources_that_all_have_more_take_turns_where_there_is_not_room_for_all() {
+    let mut desk = Desk::new(logs_only());
+    let three = [Source::Journald, Source::Files, Source::Auditd];
+    desk.settings.logs = Some(PipeSettings { batch_size: 1, ..pipe(&three) });
+    desk.give(Input::Armed);
+    let full = |source| Feed { more: true, ..feed(source, Records::Lines(lines(0..1))) };
+    desk.collected(Pipe::Logs, 1, three.map(full).into());
+    let mut heard = Vec::new();
+    for _ in 0..100 {
+        let Some((_, round, room, _)) = desk.asked() else {
+            desk.answered(Shipped::Taken);
+            continue;
+        };
+        let only = desk.only().expect("no tick has passed");
+        assert!(room > 0 && only.len() < 3, "{room} for {only:?}");
+        heard.extend(only.iter().copied());
+        desk.collected(Pipe::Logs, round, only.into_iter().map(full).collect());
+    }
+    let count = |source| heard.iter().filter(|one| **one == source).count();
+    let counts = three.map(count);
+    assert!(counts.iter().all(|count| *count > 10), "{counts:?}");
+    assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
+    assert_eq!(desk.dropped(Reason::Full), 1, "of the first round alone, in which all are asked");
 }
 
 #[test]

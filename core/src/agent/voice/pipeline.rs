@@ -58,8 +58,26 @@ struct Rounds {
     last: u64,
     /// The sources that have more.
     with_more: BTreeSet<Source>,
+    /// The one that had its turn last where not all of them could have one.
+    turn: Option<Source>,
     /// A tick was left out since all of them were asked, so that the next round asks all.
     left_out: bool,
+}
+
+impl Rounds {
+    /// Of the sources that have more as many as there is room for, each in its turn.
+    fn next(&mut self, room: usize) -> BTreeSet<Source> {
+        if self.with_more.len() <= room {
+            return mem::take(&mut self.with_more);
+        }
+        let had_turn = |source: &Source| self.turn.is_some_and(|turn| *source <= turn);
+        let mut order: Vec<Source> = self.with_more.iter().copied().collect();
+        order.sort_by_key(|source| (had_turn(source), *source));
+        order.truncate(room);
+        self.turn = order.last().copied();
+        self.with_more.retain(|source| !order.contains(source));
+        order.into_iter().collect()
+    }
 }
 
 impl Pipeline {
@@ -208,15 +226,16 @@ impl Pipeline {
         let goes_on = !self.rounds.with_more.is_empty()
             && self.leg.gate == Gate::Open
             && !self.leg.is_failing
-            && room >= enough(desk.settings).max(self.rounds.with_more.len());
+            && room >= enough(desk.settings);
         if !is_running || self.rounds.asked.is_some() || !(is_due || goes_on) {
             return;
         }
         self.rounds.last += 1;
         self.rounds.asked = Some(self.rounds.last);
-        let with_more = mem::take(&mut self.rounds.with_more);
-        let is_whole = mem::take(&mut self.rounds.left_out);
-        let only = (!is_whole).then_some(with_more);
+        let only = match mem::take(&mut self.rounds.left_out) {
+            true => None,
+            false => Some(self.rounds.next(room)),
+        };
         let asked = only.as_ref().map_or(desk.settings.sources.len(), BTreeSet::len);
         let is_first = self.rounds.last == 1 && desk.pipe != Pipe::Metrics;
         desk.effects.push(Effect::Collect {
