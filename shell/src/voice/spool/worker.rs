@@ -77,7 +77,7 @@ fn work(
         // A closed inbox means that the agent has ended and wants no answer.
         let _ = facts.blocking_send(Input::Acted(spooled));
     };
-    let Some(mut spool) = open(place, orders, again, &tell) else { return };
+    let Some(mut spool) = open(place, orders, again, tell) else { return };
     let damaged = spool.take_damaged() as u64;
     tell(Spooled::Opened { waiting: spool.waiting(), damaged });
     while let Ok(order) = orders.recv() {
