@@ -3,7 +3,7 @@
 //! | When | Then |
 //! |---|---|
 //! | armed, and each `collect_interval` from then on | a round, unless one is under way |
-//! | a source has more, there is room, and the control plane takes batches | a round of those that have more |
+//! | a source has more, there is room, and the control plane takes batches | a round of those that have more, in turns where there is not room for all |
 //! | each `report_interval` | all that is held goes both ways |
 //! | records come | those over the limit make the oldest give way |
 //! | the identity rests | rounds go on; nothing is sent |
