@@ -27,8 +27,9 @@ use crate::{
 const DOWN: Duration = Duration::from_secs(20);
 /// How long the world goes on when all faults are over.
 const AFTERMATH: u64 = 3600;
-/// How long before its end sources fall silent.
-const SILENCE: u64 = 600;
+/// How long before its end sources fall silent. One that hangs is asked again with the next tick, a hundred seconds later
+/// in some worlds, and may bring one record a request there.
+const SILENCE: u64 = 1_800;
 /// What happens in it, so that it is seen how fast it reaches the nodes.
 const AFTERWARDS: [(u64, Afterwards); 10] = [
     (0, Afterwards::Bus(Bus::Restore)),
