@@ -49,6 +49,7 @@ impl Spool {
     /// Carries an order out, and tells how it ended.
     pub(crate) fn carry_out(&mut self, pipe: Pipe, order: SpoolOrder) -> Spooled {
         match order {
+            SpoolOrder::Open => Spooled::Opened { waiting: self.waiting(), damaged: 0 },
             SpoolOrder::Append(records) => {
                 self.bytes.extend(framed(&records));
                 let given_up = self.make_room();

@@ -33,7 +33,6 @@ const QUEUE: usize = 10;
 pub struct Speaking {
     rounds: Vec<(Mono, Collect)>,
     orders: BTreeMap<Pipe, (Mono, SpoolOrder)>,
-    opening: BTreeMap<Pipe, Mono>,
     /// How many records of each place it has read.
     ears: [usize; PLACES.len()],
 }
@@ -43,7 +42,7 @@ impl Speaking {
     pub fn due(&self) -> Option<Mono> {
         let rounds = self.rounds.iter().map(|(due, _)| *due);
         let orders = self.orders.values().map(|(due, _)| *due);
-        rounds.chain(orders).chain(self.opening.values().copied()).min()
+        rounds.chain(orders).min()
     }
 
     /// The order that the disk of a pipeline has not carried out.
@@ -60,16 +59,6 @@ impl Speaking {
 }
 
 impl World {
-    /// What an earlier process left on the disk is counted.
-    pub(crate) fn open_spools(&mut self, at: usize) {
-        for pipe in Pipe::ALL {
-            if self.script.voice.is_some_and(|speech| speech.spool) {
-                let due = self.soon(ORDER_MAX);
-                self.nodes[at].speaking.opening.insert(pipe, due);
-            }
-        }
-    }
-
     fn soon(&mut self, most: u64) -> Mono {
         self.clock.mono().after(Duration::from_millis(1 + self.murmurs.below(most)))
     }
@@ -104,9 +93,6 @@ impl World {
     pub(crate) fn spoken(&mut self, at: usize) {
         let now = self.clock.mono();
         let speaking = &mut self.nodes[at].speaking;
-        if let Some((pipe, _)) = speaking.opening.extract_if(.., |_, due| *due <= now).next() {
-            return self.opened(at, pipe);
-        }
         if let Some(place) = speaking.rounds.iter().position(|(due, _)| *due <= now) {
             let (_, collect) = speaking.rounds.remove(place);
             let collected = Box::new(self.collect(at, &collect));
@@ -116,18 +102,6 @@ impl World {
         if let Some((pipe, (_, order))) = due {
             self.spool(at, pipe, order);
         }
-    }
-
-    fn opened(&mut self, at: usize, pipe: Pipe) {
-        let node = &mut self.nodes[at];
-        let spooled = match node.failing_writes {
-            0 => Spooled::Opened { waiting: node.spools[pipe as usize].waiting(), damaged: 0 },
-            _ => {
-                node.failing_writes -= 1;
-                Spooled::Failed("the folder cannot be reached".to_owned())
-            }
-        };
-        self.told_of_spool(at, pipe, spooled);
     }
 
     /// A disk that fails gives back what it was to take, and keeps what was to be read.
@@ -142,9 +116,14 @@ impl World {
                 node.failing_writes -= 1;
                 Spooled::Unread("too many open files".to_owned())
             }
-            order @ (SpoolOrder::Append(_) | SpoolOrder::Read { .. } | SpoolOrder::Settle(_)) => {
-                node.spools[pipe as usize].carry_out(pipe, order)
+            SpoolOrder::Open if node.failing_writes > 0 => {
+                node.failing_writes -= 1;
+                Spooled::Failed("the folder cannot be reached".to_owned())
             }
+            order @ (SpoolOrder::Open
+            | SpoolOrder::Append(_)
+            | SpoolOrder::Read { .. }
+            | SpoolOrder::Settle(_)) => node.spools[pipe as usize].carry_out(pipe, order),
         };
         self.told_of_spool(at, pipe, spooled);
     }

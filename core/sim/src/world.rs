@@ -347,7 +347,6 @@ impl World {
         self.checks.restored(&self.nodes[at].disk);
         self.checks.started(at, &self.nodes[at]);
         self.note(Entry::Started { node: at });
-        self.open_spools(at);
         self.feed(at, Input::Restarted(Box::new(memory)));
     }
 

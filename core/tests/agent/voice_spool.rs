@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use meshward_core::{
     agent::{
-        Pipe, PipeSettings, Records, Source, SpoolOrder, Spooled, VoiceSettings,
+        Level, Pipe, PipeSettings, Records, Source, SpoolOrder, Spooled, VoiceSettings,
         verdict::ingest::Shipped,
-        voice::{BUFFER_BYTES_MAX, DRAIN_FLUSH_MAX, Effect, Input, Reason},
+        voice::{BUFFER_BYTES_MAX, DRAIN_FLUSH_MAX, Effect, Input, REOPEN_INTERVAL, Reason},
     },
     wire::{
         record::{LogEntry, TEXT_MAX},
@@ -59,7 +59,14 @@ impl Scene {
             given_up: 0,
         };
         scene.give(Input::Armed);
-        scene.tell(Spooled::Opened { waiting: scene.waiting(), damaged: 0 });
+        scene
+    }
+
+    /// The same, behind the first answer of its disk.
+    fn opened(disk: VecDeque<LogEntry>) -> Self {
+        let mut scene = Self::begun(disk);
+        assert_eq!(scene.order, Some(SpoolOrder::Open));
+        scene.carry_out();
         scene
     }
 
@@ -114,6 +121,9 @@ impl Scene {
     /// The disk does what was ordered.
     fn carry_out(&mut self) {
         match self.order.take() {
+            Some(SpoolOrder::Open) => {
+                self.tell(Spooled::Opened { waiting: self.waiting(), damaged: 0 });
+            }
             Some(SpoolOrder::Append(Records::Lines(lines))) => {
                 self.disk.extend(lines);
                 let over = self.disk.len().saturating_sub(ROOM).min(self.disk.len() - self.loaded);
@@ -144,6 +154,7 @@ impl Scene {
                 self.tell(Spooled::Refused { records, reason: "the disk is full".into() });
             }
             Some(SpoolOrder::Read { .. }) => self.tell(Spooled::Unread("the disk is ill".into())),
+            Some(SpoolOrder::Open) => self.tell(Spooled::Failed("no such folder".into())),
             other => self.order = other,
         }
     }
@@ -204,7 +215,7 @@ fn messages(numbers: std::ops::Range<usize>) -> Vec<String> {
 
 #[test]
 fn what_is_collected_goes_to_the_disk_first_and_its_source_goes_on_once_it_is_there() {
-    let mut scene = Scene::begun(VecDeque::new());
+    let mut scene = Scene::opened(VecDeque::new());
     scene.bring(3);
     assert_eq!(scene.desk.kept(), None, "nothing is durable yet");
     assert_eq!(scene.desk.logs().held_records, 3);
@@ -224,14 +235,14 @@ fn what_is_collected_goes_to_the_disk_first_and_its_source_goes_on_once_it_is_th
 
 #[test]
 fn a_place_without_records_is_kept_at_once() {
-    let mut scene = Scene::begun(VecDeque::new());
+    let mut scene = Scene::opened(VecDeque::new());
     scene.bring(0);
     assert!(scene.desk.kept().is_some() && scene.order.is_none());
 }
 
 #[test]
 fn what_an_earlier_process_left_is_sent_first() {
-    let mut scene = Scene::begun(lines(0..6).into());
+    let mut scene = Scene::opened(lines(0..6).into());
     scene.next = 6;
     scene.bring(2);
     scene.recover();
@@ -240,12 +251,13 @@ fn what_an_earlier_process_left_is_sent_first() {
 
 #[test]
 fn a_batch_that_is_not_taken_is_read_again_by_the_next_process() {
-    let mut scene = Scene::begun(lines(0..3).into());
+    let mut scene = Scene::opened(lines(0..3).into());
     scene.pass(30);
     scene.carry_out();
     assert_eq!(scene.batch, Some(messages(0..3)));
     scene.answer(failed("away"));
     let mut scene = scene.killed();
+    scene.carry_out();
     assert_eq!(scene.desk.logs().held_records, 3);
     scene.recover();
     assert_eq!(scene.taken, messages(0..3));
@@ -253,7 +265,7 @@ fn a_batch_that_is_not_taken_is_read_again_by_the_next_process() {
 
 #[test]
 fn what_the_disk_refuses_is_held_in_memory_and_told_once() {
-    let mut scene = Scene::begun(VecDeque::new());
+    let mut scene = Scene::opened(VecDeque::new());
     scene.bring(2);
     scene.refuse();
     assert_eq!(scene.desk.warnings().len(), 1);
@@ -269,7 +281,7 @@ fn what_the_disk_refuses_is_held_in_memory_and_told_once() {
 #[test]
 fn what_cannot_be_read_now_is_told_once_and_tried_again_at_the_report_ticks() {
     // More than a batch, which would be read at once.
-    let mut scene = Scene::begun(lines(0..9).into());
+    let mut scene = Scene::opened(lines(0..9).into());
     let mut told = 0;
     for _ in 0..4 {
         scene.pass(30);
@@ -286,31 +298,47 @@ fn what_cannot_be_read_now_is_told_once_and_tried_again_at_the_report_ticks() {
 }
 
 #[test]
-fn without_a_disk_records_are_held_in_memory_alone() {
+fn without_a_disk_records_are_held_in_memory_alone_and_it_is_tried_again_without_a_word() {
     let mut scene = Scene::begun(VecDeque::new());
-    scene.tell(Spooled::Failed("no such folder".into()));
+    scene.refuse();
     scene.bring(2);
-    assert!(scene.order.is_none());
+    for passed in (0..REOPEN_INTERVAL.as_secs()).step_by(10) {
+        assert_eq!(scene.order, None, "after {passed} s");
+        scene.pass(10);
+    }
+    assert_eq!(scene.order, Some(SpoolOrder::Open));
+    scene.refuse();
+    let wakeup = scene.desk.voice.wakeup().expect("something is due");
+    assert!(wakeup > scene.desk.now.mono, "it goes in circles");
+    let errors = scene.desk.notices.iter().filter(|(level, _)| *level == Level::Error);
+    let texts: Vec<_> = errors.map(|(_, text)| text.as_str()).collect();
+    let meanwhile = "meanwhile the logs are held in memory alone, and it is tried again every 60 s";
+    assert_eq!(texts, [format!("no such folder; {meanwhile}")]);
+    scene.answer(Shipped::Taken);
+    scene.bring(1);
     scene.recover();
-    assert_eq!(scene.taken, messages(0..2));
+    assert_eq!(scene.taken, messages(0..3));
 }
 
 #[test]
 fn a_disk_that_can_be_reached_later_takes_what_comes_from_then_on_behind_what_is_held() {
-    let mut scene = Scene::begun(VecDeque::new());
-    scene.tell(Spooled::Failed("no such folder".into()));
-    scene.bring(2);
     // What an earlier process had left there.
-    scene.disk = lines(2..5).into();
+    let mut scene = Scene::begun(lines(2..5).into());
+    scene.refuse();
+    scene.bring(2);
     scene.next = 5;
-    scene.tell(Spooled::Opened { waiting: 3, damaged: 0 });
+    scene.desk.answered(failed("away"));
+    scene.batch = None;
+    scene.pass(REOPEN_INTERVAL.as_secs());
+    assert_eq!(scene.order, Some(SpoolOrder::Open));
+    assert_eq!(scene.desk.logs().held_records, 2);
+    scene.carry_out();
     assert_eq!(scene.desk.logs().held_records, 5);
-    scene.pass(10);
     scene.bring(1);
     assert!(matches!(scene.order, Some(SpoolOrder::Append(_))));
     scene.carry_out();
     assert_eq!(scene.desk.kept(), None, "the first two are nowhere else");
-    scene.pass(20);
+    scene.pass(30);
     scene.answer(Shipped::Taken);
     let kept = scene.desk.kept().expect("the others are on the disk");
     assert_eq!(kept.places["journald"], cursor("6"));
@@ -329,7 +357,7 @@ fn what_was_spoilt_before_the_start_is_told_and_counted_in_bytes() {
 
 #[test]
 fn records_that_were_spoilt_on_the_disk_are_accounted_for_and_stop_nothing() {
-    let mut scene = Scene::begun(lines(0..3).into());
+    let mut scene = Scene::opened(lines(0..3).into());
     scene.pass(30);
     assert!(matches!(scene.order.take(), Some(SpoolOrder::Read { .. })));
     let place = Some(Place { segment: 0, offset: 1 });
@@ -350,7 +378,7 @@ fn of_what_is_on_the_disk_no_more_than_a_batch_is_given_up_each_tick() {
     let (malformed, too_large) =
         (Shipped::Malformed("400".into()), Shipped::TooLarge("413".into()));
     for refused in [malformed, too_large, Shipped::NotProvisioned] {
-        let mut scene = Scene::begun(lines(0..12).into());
+        let mut scene = Scene::opened(lines(0..12).into());
         for left in [8, 4, 0] {
             scene.pass(30);
             for _ in 0..40 {
@@ -364,7 +392,7 @@ fn of_what_is_on_the_disk_no_more_than_a_batch_is_given_up_each_tick() {
 
 #[test]
 fn what_is_on_the_disk_at_a_stop_stays_there_and_is_not_dropped() {
-    let mut scene = Scene::begun(lines(0..3).into());
+    let mut scene = Scene::opened(lines(0..3).into());
     scene.pass(30);
     scene.carry_out();
     scene.answer(failed("away"));
@@ -377,7 +405,7 @@ fn what_is_on_the_disk_at_a_stop_stays_there_and_is_not_dropped() {
 /// The later ones are on the disk, and the earlier ones would be lost with the process.
 #[test]
 fn what_is_held_in_memory_holds_back_the_place_of_what_the_disk_took_behind_it() {
-    let mut scene = Scene::begun(VecDeque::new());
+    let mut scene = Scene::opened(VecDeque::new());
     scene.bring(2);
     scene.refuse();
     scene.pass(10);
@@ -396,7 +424,7 @@ fn what_is_held_in_memory_holds_back_the_place_of_what_the_disk_took_behind_it()
 /// The disk hangs, and what comes behind it is too much: it goes its way in memory, and its source waits for both.
 #[test]
 fn a_flood_behind_a_disk_that_hangs_is_held_to_its_bytes_and_passes_nothing() {
-    let mut scene = Scene::begun(VecDeque::new());
+    let mut scene = Scene::opened(VecDeque::new());
     scene.bring(2);
     scene.pass(10);
     scene.bring(1);
@@ -434,9 +462,9 @@ fn a_flood_behind_a_disk_that_hangs_is_held_to_its_bytes_and_passes_nothing() {
 
 #[test]
 fn a_drain_is_over_at_its_time_though_the_disk_hangs_or_nothing_is_answered() {
-    let mut hanging = Scene::begun(VecDeque::new());
+    let mut hanging = Scene::opened(VecDeque::new());
     hanging.bring(2);
-    let mut unanswered = Scene::begun(lines(0..3).into());
+    let mut unanswered = Scene::opened(lines(0..3).into());
     unanswered.pass(30);
     unanswered.carry_out();
     for mut scene in [hanging, unanswered] {

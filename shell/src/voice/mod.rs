@@ -21,7 +21,7 @@ mod way;
 
 use std::collections::BTreeMap;
 
-use meshward_core::agent::{self, Acted, Input, Pipe, SpoolOrder, Spooled};
+use meshward_core::agent::{self, Acted, Input, Pipe, SpoolOrder};
 use tokio::sync::mpsc;
 
 use crate::client::Client;
@@ -31,7 +31,7 @@ pub(crate) use files::{Glance, glance};
 pub(crate) use k8s::glance_at_audit;
 pub(crate) use parts::{VoiceParts, settings};
 use ship::Ship;
-use spool::{SpoolPlace, Worker};
+use spool::Worker;
 
 /// What collects and brings away.
 #[derive(Debug)]
@@ -48,7 +48,11 @@ impl Voice {
         Self {
             collection: Collection::new(facts.clone(), parts.collectors),
             ship: Ship::new(facts.clone(), client),
-            spools: spools(parts.spools, &facts),
+            spools: parts
+                .spools
+                .into_iter()
+                .map(|place| (place.pipe, Worker::new(place, facts.clone())))
+                .collect(),
             endpoints: parts.endpoints.telling(facts.clone()),
             facts,
         }
@@ -68,28 +72,13 @@ impl Voice {
         }
     }
 
-    fn spool(&self, pipe: Pipe, order: SpoolOrder) {
-        let refused = match self.spools.get(&pipe) {
-            Some(worker) => worker.order(order),
-            None => Some(Spooled::Failed(NO_SPOOL.to_owned())),
-        };
-        let Some(spooled) = refused.map(Box::new) else { return };
+    fn spool(&mut self, pipe: Pipe, order: SpoolOrder) {
+        // No other pipeline is given such an order.
+        let Some(worker) = self.spools.get_mut(&pipe) else { return };
+        let Some(spooled) = worker.order(order).map(Box::new) else { return };
         let facts = self.facts.clone();
         tokio::spawn(async move {
             let _ = facts.send(Input::Acted(Acted::Spooled { pipe, spooled })).await;
         });
     }
-}
-
-const NO_SPOOL: &str =
-    "the thread that keeps records on the disk could not be started, which a restart may mend";
-
-fn spools(places: Vec<SpoolPlace>, facts: &mpsc::Sender<Input>) -> BTreeMap<Pipe, Worker> {
-    let mut spools = BTreeMap::new();
-    for place in places {
-        let pipe = place.pipe;
-        // Without its thread the first order is answered with why.
-        spools.extend(Worker::start(place, facts.clone()).ok().map(|worker| (pipe, worker)));
-    }
-    spools
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    mem,
     time::Duration,
 };
 
@@ -59,8 +60,8 @@ struct Life {
     round: Option<u64>,
     rounds: u64,
     is_ordered: bool,
-    /// The disk is not used any more.
-    is_cut_off: bool,
+    /// The disk could not be opened last.
+    is_without_disk: bool,
     /// The control plane asked to be left alone until then.
     rests: Option<Mono>,
     figures: Option<PipeFigures>,
@@ -158,7 +159,14 @@ impl Ledger {
     /// The disk has told, and of what stands there where it was opened.
     pub(super) fn spooled(&mut self, ids: Vec<Option<Id>>, has_failed: bool) {
         self.life.is_ordered = false;
-        self.life.is_cut_off |= has_failed;
+        if mem::replace(&mut self.life.is_without_disk, has_failed) {
+            // What is found later goes behind what was held in memory meanwhile.
+            for id in ids.into_iter().flatten() {
+                self.life.last += 1;
+                self.life.handed.entry(id).or_default().push(HANDED + self.life.last);
+            }
+            return;
+        }
         for (number, id) in ids.into_iter().enumerate().rev() {
             if let Some(id) = id {
                 // Something may have been handed over before the disk was opened.
@@ -321,10 +329,7 @@ impl Ledger {
         let figures = self.figures();
         found.unless(figures.held_records == 0, "nothing is held in the end");
         let spool = &node.spools[pipe as usize];
-        found.unless(
-            spool.waiting() == 0 || self.life.is_cut_off,
-            "nothing waits on the disk in the end that is in use",
-        );
+        found.unless(spool.waiting() == 0, "nothing waits on the disk in the end");
         let stored: BTreeSet<_> = spool.ids(pipe).into_iter().flatten().collect();
         let unnamed = self.unnamed + account::unnamed(&figures);
         let places = PLACES.iter().enumerate().filter(|(_, place)| place.pipe == pipe);

@@ -100,6 +100,23 @@ fn lines_that_the_disk_refused_are_read_again_behind_a_crash() {
     assert_eq!(world.journal.count(is_refused), 1);
 }
 
+/// Its spools cannot be opened by the process that comes next, and by none of the tries of its first two minutes.
+#[test]
+fn what_a_process_left_on_a_disk_that_is_out_of_reach_for_a_while_comes_behind_what_is_told_meanwhile()
+ {
+    let script = Script::quiet(1)
+        .speaks(DISK)
+        .at(30, Block { route: Logs, status: 503 })
+        .at(110, Murmur { node: 0, murmur: Burst { pipe: Pipe::Logs, count: 3 } })
+        .at(200, Crash { node: 0, spot: Spot::Behind(0) })
+        .at(201, FailWrites { node: 0, count: 7 })
+        .at(400, Unblock { route: Logs });
+    let world = play(script);
+    let is_told = |of: Pipe, begins: &'static str| move |entry: &Entry| matches!(entry, Entry::Spooled { pipe, told, .. } if *pipe == of && told.starts_with(begins));
+    assert!(world.journal.count(is_told(Pipe::Logs, "Failed")) >= 2);
+    assert_eq!(world.journal.count(is_told(Pipe::Logs, "Opened")), 2, "once by each process");
+}
+
 /// What waits on the disk is wanted at a stop, and cannot be had while a batch is not answered.
 #[test]
 fn an_agent_that_stops_while_no_batch_is_answered_goes_round_in_no_circle() {

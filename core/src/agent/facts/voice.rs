@@ -84,6 +84,8 @@ pub enum Voice {
 /// What is to be done with the records on the disk.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SpoolOrder {
+    /// Make the folder where it is missing, and count what an earlier process left. First of all, and again where it failed.
+    Open,
     /// Put these behind those that are there; where room must be made the oldest are given up.
     Append(Records),
     /// Bring back the oldest, at most so many. They stay until they are settled.

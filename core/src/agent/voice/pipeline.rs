@@ -257,7 +257,8 @@ impl Pipeline {
 
     /// When the next tick is wanted, if at all.
     pub(super) fn wakeup(&self) -> Option<Mono> {
-        [self.rounds.due, self.report_due, self.account.due()].into_iter().flatten().min()
+        let due = [self.rounds.due, self.report_due, self.account.due(), self.spool.wakeup()];
+        due.into_iter().flatten().min()
     }
 
     /// Whether nothing that a drain waits for is under way.

@@ -2,9 +2,12 @@
 //!
 //! | Phase | Told | Then |
 //! |---|---|---|
+//! | shut | the pipeline moves | it is opened |
 //! | opening | opened | what an earlier process left is held |
 //! | opening, any order of a disk without its thread | failed | records are held in memory alone |
-//! | failed | opened | as in the beginning, behind what is held in memory |
+//! | failed | [`REOPEN_INTERVAL`] has passed | it is opened again |
+//! | reopening | opened | as in the beginning, behind what is held in memory |
+//! | reopening | failed | as before, without a word |
 //! | resting | records have come | they are appended |
 //! | appending | appended | their sources go on behind them |
 //! | appending | refused | they are held in memory, within its limits |
@@ -19,7 +22,7 @@
 //! Specification: "Buffers" of the node agent.
 
 use alloc::{format, string::String, vec::Vec};
-use core::mem;
+use core::{mem, time::Duration};
 
 use super::{
     accounting::Reason,
@@ -33,11 +36,15 @@ use crate::{
         facts::{Records, SpoolOrder, Spooled},
         notice::{Notice, one_line},
     },
+    time::Mono,
     wire::spool::Place,
 };
 
 /// How many records wait for the disk at most, beside [`BUFFER_BYTES_MAX`]; more of them are held in memory.
 const INCOMING_MAX: usize = 20_000;
+
+/// How long records are held in memory alone before the disk is tried again that could not be reached.
+pub const REOPEN_INTERVAL: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spool {
@@ -63,13 +70,22 @@ pub(super) struct Spool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     #[default]
+    Shut,
     Opening,
     Resting,
     Appending,
     Reading,
     Settling,
-    /// The disk is not used.
-    Failed,
+    /// The disk is not used before this time.
+    Failed(Mono),
+    Reopening,
+}
+
+impl Phase {
+    /// Whether records are held in memory alone.
+    const fn is_without_disk(self) -> bool {
+        matches!(self, Self::Failed(_) | Self::Reopening)
+    }
 }
 
 impl Spool {
@@ -86,7 +102,7 @@ impl Spool {
 
     /// Whether what comes goes to the disk.
     pub(super) fn takes(&self, desk: &Desk<'_>) -> bool {
-        desk.settings.spool && self.phase != Phase::Failed
+        desk.settings.spool && !self.phase.is_without_disk()
     }
 
     /// How many records more may wait for the disk.
@@ -97,10 +113,42 @@ impl Spool {
     /// Whether everything is on the disk that should be, and nothing that is wanted can be read from it.
     pub(super) fn is_idle(&self) -> bool {
         match self.phase {
-            Phase::Opening | Phase::Failed => self.incoming.is_empty(),
+            Phase::Shut | Phase::Opening | Phase::Failed(_) | Phase::Reopening => {
+                self.incoming.is_empty()
+            }
             Phase::Resting => self.incoming.is_empty() && !(self.is_wanted && self.waiting > 0),
             Phase::Appending | Phase::Reading | Phase::Settling => false,
         }
+    }
+
+    /// When it is to be opened again.
+    pub(super) const fn wakeup(&self) -> Option<Mono> {
+        match self.phase {
+            Phase::Failed(until) => Some(until),
+            Phase::Shut
+            | Phase::Opening
+            | Phase::Resting
+            | Phase::Appending
+            | Phase::Reading
+            | Phase::Settling
+            | Phase::Reopening => None,
+        }
+    }
+
+    /// Whether it is to be opened now.
+    fn opens(&mut self, now: Mono) -> bool {
+        match self.phase {
+            Phase::Shut => self.phase = Phase::Opening,
+            Phase::Failed(until) if until <= now => self.phase = Phase::Reopening,
+            Phase::Failed(_)
+            | Phase::Opening
+            | Phase::Resting
+            | Phase::Appending
+            | Phase::Reading
+            | Phase::Settling
+            | Phase::Reopening => return false,
+        }
+        true
     }
 }
 
@@ -130,7 +178,14 @@ impl Pipeline {
 
     /// Gives the next order, where there is one and none is under way.
     pub(super) fn spool(&mut self, desk: &mut Desk<'_>) {
-        if self.spool.phase != Phase::Resting || !desk.settings.spool {
+        if !desk.settings.spool {
+            return;
+        }
+        if self.spool.opens(desk.now.mono) {
+            let order = SpoolOrder::Open;
+            desk.effects.push(Effect::Spool { pipe: desk.pipe, order });
+        }
+        if self.spool.phase != Phase::Resting {
             return;
         }
         let is_done = self.buffer.records() == 0;
@@ -177,7 +232,7 @@ impl Pipeline {
     }
 
     fn opened(&mut self, desk: &mut Desk<'_>, waiting: u64, damaged: u64) {
-        if self.spool.phase == Phase::Failed {
+        if self.spool.phase.is_without_disk() {
             // What is in memory alone came before whatever goes to the disk from now on.
             self.spool.fence = self.buffer.next();
             let name = desk.pipe.name();
@@ -219,13 +274,16 @@ impl Pipeline {
 
     /// What cannot be had from the disk now is there when it is opened.
     fn spool_failed(&mut self, desk: &mut Desk<'_>, reason: String) {
-        let name = desk.pipe.name();
-        desk.tell(Notice::error(format!(
-            "{}; meanwhile the {name} are held in memory alone",
-            one_line(reason)
-        )));
-        let spool =
-            mem::replace(&mut self.spool, Spool { phase: Phase::Failed, ..Spool::default() });
+        if !self.spool.phase.is_without_disk() {
+            desk.tell(Notice::error(format!(
+                "{}; meanwhile the {} are held in memory alone, and it is tried again every {} s",
+                one_line(reason),
+                desk.pipe.name(),
+                REOPEN_INTERVAL.as_secs()
+            )));
+        }
+        let phase = Phase::Failed(desk.now.mono.after(REOPEN_INTERVAL));
+        let spool = mem::replace(&mut self.spool, Spool { phase, ..Spool::default() });
         let out_of_reach = spool.held() - spool.incoming.len() as u64;
         self.account.drop(Reason::Stopped, usize::try_from(out_of_reach).unwrap_or(usize::MAX));
         let (records, marks) = (spool.incoming, spool.marks);
@@ -291,6 +349,9 @@ impl Pipeline {
         self.account.drop(Reason::Stopped, unkept);
         (self.spool.incoming, self.spool.marks) = (Vec::new(), Vec::new());
         self.spool.appending = (0, Vec::new());
+        if matches!(self.spool.phase, Phase::Failed(_)) {
+            self.spool.phase = Phase::Shut;
+        }
         let Some((_, loaded)) = &mut self.spool.loaded else { return 0 };
         let left = self.buffer.records().min(usize::try_from(*loaded).unwrap_or(usize::MAX));
         *loaded -= left as u64;

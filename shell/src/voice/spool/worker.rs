@@ -1,11 +1,10 @@
 //! The thread of a spool, so that a disk that hangs holds up nothing but the records it is to keep.
 
 use std::{
-    mem,
+    io,
     path::PathBuf,
-    sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     thread,
-    time::Duration,
 };
 
 use meshward_core::{
@@ -19,9 +18,6 @@ use super::store::{Batch, Spool};
 
 /// How many orders may wait; the core gives one at a time, and one that takes something back.
 const ORDERS_MAX: usize = 4;
-
-/// When a folder that cannot be opened is tried again.
-const AGAIN: Duration = Duration::from_secs(60);
 
 /// About how many bytes are brought back at once.
 const READ_MAX: usize = 4 << 20;
@@ -37,24 +33,44 @@ pub(crate) struct Place {
 /// The way to the thread, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    orders: SyncSender<SpoolOrder>,
+    place: Place,
+    facts: mpsc::Sender<Input>,
+    /// Absent before it was begun.
+    orders: Option<SyncSender<SpoolOrder>>,
 }
 
 impl Worker {
-    /// Begins the thread, which opens the spool first.
-    pub(crate) fn start(place: Place, facts: mpsc::Sender<Input>) -> std::io::Result<Self> {
-        let (orders, waiting) = sync_channel(ORDERS_MAX);
-        let name = format!("spool-{}", place.pipe.name());
-        thread::Builder::new().name(name).spawn(move || work(&place, &waiting, &facts, AGAIN))?;
-        Ok(Self { orders })
+    pub(crate) const fn new(place: Place, facts: mpsc::Sender<Input>) -> Self {
+        Self { place, facts, orders: None }
     }
 
-    /// Gives an order; what cannot be taken comes back as a fact.
-    pub(crate) fn order(&self, order: SpoolOrder) -> Option<Spooled> {
-        let refused = self.orders.try_send(order).err()?;
-        let (std::sync::mpsc::TrySendError::Full(order)
-        | std::sync::mpsc::TrySendError::Disconnected(order)) = refused;
+    /// Gives an order, and begins the thread with the first; what cannot be taken comes back as a fact.
+    pub(crate) fn order(&mut self, order: SpoolOrder) -> Option<Spooled> {
+        let begun = match self.orders.take() {
+            Some(orders) => Ok(orders),
+            None => self.begin(),
+        };
+        let orders = match begun {
+            Ok(orders) => self.orders.insert(orders),
+            Err(error) => {
+                let reason = format!(
+                    "the thread that keeps the {} on the disk cannot be started: {error}",
+                    self.place.pipe.name()
+                );
+                return Some(unanswered(order, reason));
+            }
+        };
+        let refused = orders.try_send(order).err()?;
+        let (TrySendError::Full(order) | TrySendError::Disconnected(order)) = refused;
         Some(unanswered(order, "the thread of the spool takes no more".to_owned()))
+    }
+
+    fn begin(&self) -> io::Result<SyncSender<SpoolOrder>> {
+        let (orders, waiting) = sync_channel(ORDERS_MAX);
+        let (place, facts) = (self.place.clone(), self.facts.clone());
+        let name = format!("spool-{}", place.pipe.name());
+        thread::Builder::new().name(name).spawn(move || work(&place, &waiting, &facts))?;
+        Ok(orders)
     }
 }
 
@@ -62,64 +78,44 @@ impl Worker {
 fn unanswered(order: SpoolOrder, reason: String) -> Spooled {
     match order {
         SpoolOrder::Append(records) => Spooled::Refused { records, reason },
-        SpoolOrder::Read { .. } | SpoolOrder::Settle(_) => Spooled::Failed(reason),
+        SpoolOrder::Open | SpoolOrder::Read { .. } | SpoolOrder::Settle(_) => {
+            Spooled::Failed(reason)
+        }
     }
 }
 
-fn work(
-    place: &Place,
-    orders: &Receiver<SpoolOrder>,
-    facts: &mpsc::Sender<Input>,
-    again: Duration,
-) {
-    let tell = |spooled| {
-        let spooled = Acted::Spooled { pipe: place.pipe, spooled: Box::new(spooled) };
-        // A closed inbox means that the agent has ended and wants no answer.
-        let _ = facts.blocking_send(Input::Acted(spooled));
-    };
-    let Some(mut spool) = open(place, orders, again, tell) else { return };
-    let damaged = spool.take_damaged() as u64;
-    tell(Spooled::Opened { waiting: spool.waiting(), damaged });
+fn work(place: &Place, orders: &Receiver<SpoolOrder>, facts: &mpsc::Sender<Input>) {
+    let mut spool = None;
     while let Ok(order) = orders.recv() {
-        tell(carry_out(&mut spool, place, order));
+        let spooled = Box::new(carry_out(&mut spool, place, order));
+        // A closed inbox means that the agent has ended and wants no answer.
+        let _ = facts.blocking_send(Input::Acted(Acted::Spooled { pipe: place.pipe, spooled }));
     }
 }
 
-/// Opens the spool, as often as it takes; that it fails is told once. None where nobody wants it any more.
-fn open(
-    place: &Place,
-    orders: &Receiver<SpoolOrder>,
-    again: Duration,
-    tell: impl Fn(Spooled),
-) -> Option<Spool> {
-    let mut is_told = false;
-    loop {
-        let reason = match Spool::open(&place.folder, place.max_bytes) {
-            Ok(spool) => return Some(spool),
-            Err(error) => format!(
-                "the records that wait on the disk cannot be reached in {}, which is tried again every {} s: {error}",
-                place.folder.display(),
-                again.as_secs()
-            ),
-        };
-        if !mem::replace(&mut is_told, true) {
-            tell(Spooled::Failed(reason.clone()));
+fn open(spool: &mut Option<Spool>, place: &Place) -> Spooled {
+    // What is open is closed first.
+    *spool = None;
+    match Spool::open(&place.folder, place.max_bytes) {
+        Ok(opened) => {
+            let opened = spool.insert(opened);
+            let damaged = opened.take_damaged() as u64;
+            Spooled::Opened { waiting: opened.waiting(), damaged }
         }
-        match orders.recv_timeout(again) {
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return None,
-            // None is given before it is open.
-            Ok(order) => tell(unanswered(order, reason)),
-        }
+        Err(error) => Spooled::Failed(format!(
+            "the records that wait on the disk cannot be reached in {}: {error}",
+            place.folder.display()
+        )),
     }
 }
 
-fn carry_out(spool: &mut Spool, place: &Place, order: SpoolOrder) -> Spooled {
-    let failed = |error: std::io::Error| {
-        format!("records cannot be kept in {}: {error}", place.folder.display())
-    };
-    match order {
-        SpoolOrder::Append(records) => {
+fn carry_out(spool: &mut Option<Spool>, place: &Place, order: SpoolOrder) -> Spooled {
+    let failed =
+        |error: io::Error| format!("records cannot be kept in {}: {error}", place.folder.display());
+    match (order, spool) {
+        (SpoolOrder::Open, spool) => open(spool, place),
+        (order, None) => unanswered(order, "they are not open".to_owned()),
+        (SpoolOrder::Append(records), Some(spool)) => {
             let (frames, count) = framed(&records);
             match spool.append(&frames, count) {
                 Ok(done) => Spooled::Appended {
@@ -129,14 +125,14 @@ fn carry_out(spool: &mut Spool, place: &Place, order: SpoolOrder) -> Spooled {
                 Err(error) => Spooled::Refused { records, reason: failed(error) },
             }
         }
-        SpoolOrder::Read { most } => match spool.read(most, READ_MAX) {
+        (SpoolOrder::Read { most }, Some(spool)) => match spool.read(most, READ_MAX) {
             Ok(batch) => told(place.pipe, &batch),
             Err(error) => Spooled::Unread(format!(
                 "records cannot be read in {}: {error}",
                 place.folder.display()
             )),
         },
-        SpoolOrder::Settle(at) => {
+        (SpoolOrder::Settle(at), Some(spool)) => {
             spool.settle(at);
             Spooled::Settled { waiting: spool.waiting() }
         }
@@ -180,29 +176,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_told_once_and_opened_once_it_can_be() {
+    fn a_folder_that_cannot_be_made_is_told_and_opened_once_it_can_be() {
         let base = tempfile::tempdir().unwrap();
         let blocked = base.path().join("spool");
         fs::write(&blocked, "no folder").unwrap();
         let place = Place { pipe: Pipe::Logs, folder: blocked.join("logs"), max_bytes: 1 << 20 };
-        let (orders, waiting) = sync_channel(ORDERS_MAX);
         let (facts, mut told) = mpsc::channel(8);
-        let mut next = || match told.blocking_recv() {
-            Some(Input::Acted(Acted::Spooled { pipe: Pipe::Logs, spooled })) => *spooled,
-            other => panic!("{other:?}"),
+        let mut worker = Worker::new(place, facts);
+        let mut ask = |order| {
+            assert_eq!(worker.order(order), None, "the thread takes it");
+            match told.blocking_recv() {
+                Some(Input::Acted(Acted::Spooled { pipe: Pipe::Logs, spooled })) => *spooled,
+                other => panic!("{other:?}"),
+            }
         };
-        thread::scope(|scope| {
-            let place = &place;
-            scope.spawn(move || work(place, &waiting, &facts, Duration::from_millis(5)));
-            let Spooled::Failed(reason) = next() else { panic!("it is opened") };
-            assert!(reason.contains("spool/logs") && reason.contains("tried again"), "{reason}");
-            orders.send(SpoolOrder::Append(Records::Lines(Vec::new()))).unwrap();
-            assert!(matches!(next(), Spooled::Refused { .. }));
-            fs::remove_file(&blocked).unwrap();
-            assert_eq!(next(), Spooled::Opened { waiting: 0, damaged: 0 });
-            orders.send(SpoolOrder::Append(Records::Lines(Vec::new()))).unwrap();
-            assert_eq!(next(), Spooled::Appended { waiting: 0, given_up: 0 });
-            drop(orders);
-        });
+        let Spooled::Failed(reason) = ask(SpoolOrder::Open) else { panic!("it is opened") };
+        assert!(reason.contains("spool/logs"), "{reason}");
+        let nothing = || SpoolOrder::Append(Records::Lines(Vec::new()));
+        assert!(matches!(ask(nothing()), Spooled::Refused { .. }));
+        fs::remove_file(&blocked).unwrap();
+        assert_eq!(ask(SpoolOrder::Open), Spooled::Opened { waiting: 0, damaged: 0 });
+        assert_eq!(ask(nothing()), Spooled::Appended { waiting: 0, given_up: 0 });
+        assert_eq!(ask(SpoolOrder::Open), Spooled::Opened { waiting: 0, damaged: 0 });
     }
 }
