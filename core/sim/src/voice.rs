@@ -130,7 +130,9 @@ impl World {
 
     fn told_of_spool(&mut self, at: usize, pipe: Pipe, spooled: Spooled) {
         self.note(Entry::Spooled { node: at, pipe, told: format!("{spooled:?}") });
-        if !self.crashes(at, Place::Spooled) {
+        if self.crashes(at, Place::Spooled) {
+            self.checks.unheard(at, pipe, &spooled);
+        } else {
             self.feed(at, Input::Acted(Acted::Spooled { pipe, spooled: Box::new(spooled) }));
         }
     }

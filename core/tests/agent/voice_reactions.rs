@@ -186,6 +186,29 @@ fn the_larger_half_comes_first_and_none_is_left_out() {
     assert_eq!(desk.sent_lines(), ["line 2"]);
 }
 
+/// Lines without a text are in no body, and halving them would bring the same one again.
+#[test]
+fn a_batch_is_halved_by_what_is_in_its_body() {
+    let of = |texts: [&str; 4]| texts.map(line).to_vec();
+    let mut desk = Desk::armed(logs_only());
+    desk.brought(1, of(["", "one", "", ""]));
+    assert_eq!(desk.sent_lines(), ["one"]);
+    desk.answered(Shipped::TooLarge("413".into()));
+    assert_eq!(desk.sent_lines().len(), 0);
+    assert_eq!((desk.dropped(Reason::TooLarge), desk.dropped(Reason::Unconvertible)), (1, 3));
+    desk.pass(30);
+    desk.brought(2, of(["", "two", "three", ""]));
+    desk.pass(30);
+    assert_eq!(desk.sent_lines(), ["two", "three"]);
+    desk.answered(Shipped::TooLarge("413".into()));
+    assert_eq!(desk.sent_lines(), ["two"]);
+    desk.answered(Shipped::Taken);
+    assert_eq!(desk.sent_lines(), ["three"]);
+    desk.answered(Shipped::Taken);
+    assert_eq!((desk.logs().sent, desk.logs().held_records), (2, 0));
+    assert_eq!((desk.dropped(Reason::TooLarge), desk.dropped(Reason::Unconvertible)), (1, 5));
+}
+
 #[test]
 fn what_the_control_plane_is_not_set_up_for_is_dropped_quietly() {
     let mut desk = sending(4);

@@ -2,7 +2,7 @@
 
 use meshward_core::{
     agent::{
-        Acted, Effect, Exit, Heard, Input, Notice, StateFile, Voice as Order,
+        Acted, Effect, Exit, Heard, Input, Notice, Pipe, Spooled, StateFile, Voice as Order,
         voice::figures::Figures,
     },
     ids::ExecutionId,
@@ -202,6 +202,11 @@ impl Checks {
     /// What the voice of an agent orders.
     pub fn speaks(&mut self, at: usize, order: &Order) {
         self.voice.speaks(at, order, &mut self.found);
+    }
+
+    /// The process dies before it is told what its disk has done.
+    pub fn unheard(&mut self, at: usize, pipe: Pipe, spooled: &Spooled) {
+        self.voice.unheard(at, pipe, spooled);
     }
 
     /// The numbers of the voice behind a step, with which the process may end.

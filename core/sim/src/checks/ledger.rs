@@ -8,7 +8,7 @@ use std::{
 
 use meshward_core::{
     agent::{
-        Answer, Collect, Collected, Pipe,
+        Answer, Collect, Collected, Pipe, Spooled,
         voice::{Reason, TELL_EVERY, figures::PipeFigures},
     },
     ids::CallId,
@@ -172,6 +172,13 @@ impl Ledger {
                 // Something may have been handed over before the disk was opened.
                 self.life.handed.entry(id).or_default().insert(0, number as u64);
             }
+        }
+    }
+
+    /// The process dies before it is told what the disk gave up for want of room.
+    pub(super) fn unheard(&mut self, spooled: &Spooled) {
+        if let Spooled::Appended { given_up, .. } = spooled {
+            self.unnamed += given_up;
         }
     }
 

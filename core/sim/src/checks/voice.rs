@@ -64,6 +64,10 @@ impl Voice {
         }
     }
 
+    pub(super) fn unheard(&mut self, at: usize, pipe: Pipe, spooled: &Spooled) {
+        self.nodes[at].pipes[pipe as usize].unheard(spooled);
+    }
+
     pub(super) fn sent(&mut self, sending: &Sending<'_>, found: &mut Found) {
         let (Said::Batch(pipe, told), Some(speech)) = (sending.said, self.speech) else { return };
         let ledger = &mut self.nodes[sending.caller.node].pipes[*pipe as usize];

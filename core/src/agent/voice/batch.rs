@@ -38,7 +38,8 @@ pub(super) fn encode<'r>(pipe: Pipe, records: impl Iterator<Item = &'r Record> +
     Batch { body, survivors }
 }
 
-fn is_sent(record: &Record) -> bool {
+/// Whether a body holds something of it.
+pub(super) fn is_sent(record: &Record) -> bool {
     0 < match record {
         Record::Point(point) => sent_of(point),
         Record::Line(line) => sent_of(line),

@@ -4,8 +4,8 @@
 //! |---|---|---|
 //! | taken | done with | the next one |
 //! | malformed | dropped | the next one |
-//! | too large, of several records | put back | its halves at once, and no larger one until the next report tick |
-//! | too large, of one record | dropped | the next one |
+//! | too large, with several records in its body | put back | its halves at once, and no larger one until the next report tick |
+//! | too large, with one record | dropped | the next one |
 //! | not provisioned | dropped quietly | the next one |
 //! | unauthorized, failed | put back | nothing until a report tick, and none within a `Retry-After` |
 //!
@@ -20,7 +20,7 @@ use core::mem;
 
 use super::{
     accounting::Reason,
-    batch::{Batch, CHUNK_BYTES_MAX, encode},
+    batch::{Batch, CHUNK_BYTES_MAX, encode, is_sent},
     buffer::Held,
     effect::{Desk, Effect},
     figures::Outcome,
@@ -161,7 +161,7 @@ impl Pipeline {
                 self.settle(&records, survivors, &dropped(Reason::Malformed));
                 self.missed(desk, Outcome::Malformed, &reason);
             }
-            Shipped::TooLarge(_) if records.len() > 1 => self.halve(records),
+            Shipped::TooLarge(_) if survivors > 1 => self.halve(records, survivors),
             Shipped::TooLarge(reason) => {
                 self.settle(&records, survivors, &dropped(Reason::TooLarge));
                 self.missed(desk, Outcome::TooLarge, &reason);
@@ -192,9 +192,12 @@ impl Pipeline {
         desk.effects.push(Effect::Admitted);
     }
 
-    fn halve(&mut self, records: Vec<Held>) {
+    /// Of records that no body holds there may be any number, which must not lead to the same body again.
+    fn halve(&mut self, records: Vec<Held>, survivors: usize) {
         self.account.ended(Outcome::TooLarge);
-        self.leg.size = Some(records.len().div_ceil(2));
+        let sent = records.iter().enumerate().filter(|(_, held)| is_sent(&held.record));
+        let last = sent.map(|(at, _)| at).nth(survivors.div_ceil(2) - 1);
+        self.leg.size = last.map(|at| at + 1);
         let behind = records.last().map_or(0, |held| held.number + 1);
         self.leg.until = self.leg.until.max(behind);
         self.buffer.put_back(records);
