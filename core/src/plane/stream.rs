@@ -53,7 +53,7 @@ pub const BUFFER_LEN: usize = 64;
 /// left to steer with.
 ///
 /// Unspecified: one more is refused with 503, as everywhere where the fixture is full.
-pub const STREAMS_MAX: usize = 4000;
+pub const STREAMS_MAX: usize = 2000;
 
 /// The highest cursor: 2^63 - 1.
 pub const CURSOR_MAX: u64 = u64::MAX >> 1;
