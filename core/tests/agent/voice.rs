@@ -433,6 +433,47 @@ fn two_sources_that_both_have_more_than_fits_make_nothing_give_way() {
 }
 
 #[test]
+fn a_smaller_batch_size_makes_nothing_give_way_that_is_held() {
+    let mut desk = Desk::armed(logs_only());
+    desk.give(Input::Quieted);
+    desk.brought(1, lines(0..8));
+    desk.settings.logs = Some(PipeSettings { batch_size: 1, ..pipe(&[Source::Journald]) });
+    desk.give(Input::Retimed);
+    desk.pass(10);
+    assert_eq!(desk.asked().expect("a round").2, 0, "there is room for no more");
+    desk.brought(2, lines(8..9));
+    assert_eq!((desk.logs().held_records, desk.dropped(Reason::Full)), (8, 1));
+    desk.pass(10);
+    desk.brought(3, Vec::new());
+    assert_eq!((desk.logs().held_records, desk.dropped(Reason::Full)), (8, 1));
+}
+
+/// Its lines may be held for long, and the file moved and the process ended meanwhile.
+#[test]
+fn the_beginning_of_a_file_of_which_nothing_is_known_is_kept_at_once() {
+    let mut desk = Desk::armed(logs_only());
+    desk.give(Input::Quieted);
+    desk.brought(1, lines(0..1));
+    let place = |name: &str, offset| {
+        let place = Position::Offset { device: 1, inode: 2, offset, head_len: 0, head: 0 };
+        (name.to_owned(), Some(place))
+    };
+    let of = |marks| Feed { marks, ..feed(Source::Journald, Records::Lines(Vec::new())) };
+    desk.pass(10);
+    desk.collected(Pipe::Logs, 2, vec![of(vec![place("file:/new", 0), place("file:/read", 7)])]);
+    let kept = desk.kept().expect("the new one");
+    assert_eq!(kept.places.keys().collect::<Vec<_>>(), ["file:/new"]);
+    desk.give(Input::Kept(Ok(())));
+    desk.pass(10);
+    desk.collected(Pipe::Logs, 3, vec![of(vec![place("file:/new", 0)])]);
+    assert_eq!(
+        desk.kept(),
+        None,
+        "one that is known stands behind what is held of the file before"
+    );
+}
+
+#[test]
 fn beyond_twice_the_batch_size_the_oldest_give_way_and_one_warning_sums_them_up() {
     let mut desk = Desk::armed(logs_only());
     desk.give(Input::Quieted);

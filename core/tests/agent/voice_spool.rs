@@ -6,7 +6,9 @@ use meshward_core::{
     agent::{
         Level, Pipe, PipeSettings, Records, Source, SpoolOrder, Spooled, VoiceSettings,
         verdict::ingest::Shipped,
-        voice::{BUFFER_BYTES_MAX, DRAIN_FLUSH_MAX, Effect, Input, REOPEN_INTERVAL, Reason},
+        voice::{
+            APPEND_RETRY, BUFFER_BYTES_MAX, DRAIN_FLUSH_MAX, Effect, Input, REOPEN_INTERVAL, Reason,
+        },
     },
     wire::{
         record::{LogEntry, TEXT_MAX},
@@ -32,6 +34,8 @@ struct Scene {
     loaded: usize,
     order: Option<SpoolOrder>,
     round: Option<u64>,
+    /// How many records the round may bring.
+    room: usize,
     batch: Option<Vec<String>>,
     /// Every message that was taken, in its order.
     taken: Vec<String>,
@@ -53,6 +57,7 @@ impl Scene {
             loaded: 0,
             order: None,
             round: None,
+            room: 0,
             batch: None,
             taken: Vec::new(),
             next: 0,
@@ -86,7 +91,9 @@ impl Scene {
         }
         for effect in self.desk.ordered.clone() {
             match effect {
-                Effect::Collect { round, .. } => self.round = Some(round),
+                Effect::Collect { round, room, .. } => {
+                    (self.round, self.room) = (Some(round), room)
+                }
                 Effect::Spool { order, .. } => {
                     assert_eq!(self.order.replace(order), None, "two orders at once");
                 }
@@ -175,8 +182,8 @@ impl Scene {
             if let Effect::Spool { order, .. } = effect {
                 assert_eq!(self.order.replace(order.clone()), None, "two orders at once");
             }
-            if let Effect::Collect { round, .. } = effect {
-                self.round = Some(*round);
+            if let Effect::Collect { round, room, .. } = effect {
+                (self.round, self.room) = (Some(*round), *room);
             }
         }
         let sent = self.desk.sent_lines();
@@ -276,6 +283,48 @@ fn what_the_disk_refuses_is_held_in_memory_and_told_once() {
     assert_eq!(scene.desk.warnings().len(), 1);
     scene.recover();
     assert_eq!(scene.taken, messages(0..3));
+}
+
+/// A source that can wait brings as much as it is asked for, whether batches are taken or not.
+#[test]
+fn nothing_gives_way_while_the_disk_refuses_and_all_of_it_comes_in_its_order() {
+    for is_taken in [true, false] {
+        let mut scene = Scene::opened(VecDeque::new());
+        for turn in 0..200 {
+            scene.bring(scene.room);
+            if turn % 2 == 0 {
+                scene.bring(scene.room);
+                scene.refuse();
+            }
+            scene.answer(if is_taken { Shipped::Taken } else { failed("away") });
+            scene.pass(5);
+            assert_eq!(scene.desk.dropped(Reason::Full), 0, "in turn {turn}");
+            assert!(scene.desk.logs().held_records <= 16, "{:?}", scene.desk.logs());
+            let wakeup = scene.desk.voice.wakeup().expect("something is due");
+            assert!(wakeup > scene.desk.now.mono, "it goes in circles");
+        }
+        assert!(scene.next >= if is_taken { 100 } else { 8 }, "{} were asked for", scene.next);
+        scene.recover();
+        assert_eq!((scene.taken.clone(), scene.disk.len()), (messages(0..scene.next), 0));
+    }
+}
+
+#[test]
+fn what_the_disk_refused_and_memory_has_no_room_for_is_offered_again_after_a_while() {
+    let mut scene = Scene::opened(VecDeque::new());
+    scene.bring(8);
+    scene.refuse();
+    scene.pass(10);
+    assert_eq!((scene.order.clone(), scene.room), (None, 0));
+    // As of a source that does not ask for room.
+    scene.bring(3);
+    scene.refuse();
+    scene.pass(APPEND_RETRY.as_secs() - 1);
+    assert_eq!(scene.order, None);
+    scene.pass(1);
+    assert!(matches!(scene.order, Some(SpoolOrder::Append(_))));
+    scene.recover();
+    assert_eq!(scene.taken, messages(0..11));
 }
 
 #[test]

@@ -25,10 +25,7 @@ use crate::{
 
 pub(super) fn run(global: &Global) -> Outcome {
     match start(global, Purpose::Run)? {
-        Exit::Drained => {
-            info!("stopped");
-            Ok(Code::Done)
-        }
+        Exit::Drained => Ok(Code::Done),
         other @ (Exit::Registered { .. }
         | Exit::Unprepared(_)
         | Exit::Refused { .. }
@@ -97,6 +94,10 @@ fn start(global: &Global, purpose: Purpose) -> Result<Exit, Failed> {
     let until = until_told(&config, (host, sources, loaded), purpose);
     let ended = runtime.block_on(until).map_err(|error| failed(error.as_ref()));
     end(runtime);
+    if matches!(ended, Ok(Exit::Drained)) {
+        // As long as there is somebody to write it.
+        info!("stopped");
+    }
     ended
 }
 

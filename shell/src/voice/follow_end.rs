@@ -7,12 +7,14 @@
 //! | one whose place was kept | from there on |
 //! | a shorter one, or one that begins otherwise | from its beginning |
 //! | another file in its place | the one before to its end, where it still is beside it, then this one from its beginning |
+//! | one after another in its place while nothing is wanted | each of them in turn, [`LATER_MAX`] at the most |
 //!
 //! A line that has not ended waits; one that is too long is counted as soon as that is known, and passed over.
 //!
 //! Specification: `decisions.md` section 8 (k8s audit; Offsets and cursors of log sources).
 
 use std::{
+    collections::VecDeque,
     fs::{self, File},
     io,
     os::unix::fs::FileExt as _,
@@ -35,8 +37,8 @@ const READ_MAX: usize = 8 << 20;
 /// How many bytes are asked for at once.
 const CHUNK: usize = 64 << 10;
 
-/// How many files are gone through in one round.
-const ROTATIONS_MAX: usize = 4;
+/// How many files are held that came into the place while one before them is not read to its end.
+const LATER_MAX: usize = 16;
 
 /// Whether another line is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,8 @@ pub(super) struct FollowEnd {
     name: String,
     line_max: usize,
     at: At,
+    /// Those that came into its place, the oldest first.
+    later: VecDeque<Reader>,
     /// How many bytes were read of the files before this one, so that places only grow.
     base: u64,
     /// The place that was told last.
@@ -101,8 +105,8 @@ impl FollowEnd {
     /// Follows `path`, whose place is kept by this kind and the path.
     pub(super) fn new(kind: &str, path: &Path, line_max: usize) -> Self {
         let name = place_name(kind, path);
-        let (path, at) = (path.to_owned(), At::New(None));
-        Self { path, name, line_max, at, base: 0, told: None }
+        let (path, at, later) = (path.to_owned(), At::New(None), VecDeque::new());
+        Self { path, name, line_max, at, later, base: 0, told: None }
     }
 
     /// Hands over what was added, line by line and each with its place, as long as more is wanted. Where nothing is, the
@@ -118,7 +122,7 @@ impl FollowEnd {
         let mut round = Round::default();
         let read = match wanted {
             Go::On => self.round(&mut round, &mut take),
-            Go::Stop => self.open(),
+            Go::Stop => self.open().and_then(|()| self.notice()),
         };
         if let Err(error) = read {
             round.trouble = Some(format!("{}: {error}", self.path.display()));
@@ -145,31 +149,38 @@ impl FollowEnd {
         take: &mut impl FnMut(&[u8], u64) -> Go,
     ) -> io::Result<()> {
         self.open()?;
-        let mut budget = READ_MAX;
-        for _ in 0..ROTATIONS_MAX {
-            let At::Open(reader) = &mut self.at else { return Ok(()) };
-            let read = reader.place.offset;
-            if reader.look(self.line_max)? {
-                self.base += read;
-            }
-            // What is there now is looked at first, since lines may be added to the one before until then.
-            let replaced = replaced(&self.path, Identity::at(&reader.place));
-            let mut lines = Taking { reader, base: self.base, round, take };
-            match (lines.read(&mut budget)?, replaced) {
-                (Stop::Enough, _) => {
-                    round.more = true;
-                    return Ok(());
-                }
-                (Stop::End { .. }, false) => return Ok(()),
-                (Stop::End { torn }, true) => {
-                    let next = Reader::new(place::open(&self.path)?, self.line_max)?;
+        let At::Open(reader) = &mut self.at else { return Ok(()) };
+        let read = reader.place.offset;
+        if reader.look(self.line_max)? {
+            self.base += read;
+        }
+        // What is there now is looked at first, since lines may be added to the one before until then.
+        let noticed = self.notice();
+        let At::Open(reader) = &mut self.at else { return Ok(()) };
+        let mut lines = Taking { reader, base: self.base, round, take };
+        match lines.read(READ_MAX)? {
+            Stop::Enough => round.more = true,
+            Stop::End { torn } => {
+                noticed?;
+                if let Some(next) = self.later.pop_front() {
                     round.lost += u64::from(torn);
                     self.base += reader.place.offset;
                     *reader = next;
+                    // Its beginning is told before any line of it, so that it is found again wherever it is moved.
+                    round.more = true;
                 }
             }
         }
-        round.more = true;
+        Ok(())
+    }
+
+    /// Holds what has come into the place, before it is moved on.
+    fn notice(&mut self) -> io::Result<()> {
+        let At::Open(reader) = &self.at else { return Ok(()) };
+        let newest = self.later.back().unwrap_or(reader);
+        if self.later.len() < LATER_MAX && replaced(&self.path, Identity::at(&newest.place)) {
+            self.later.push_back(Reader::new(place::open(&self.path)?, self.line_max)?);
+        }
         Ok(())
     }
 
@@ -283,7 +294,7 @@ struct Taking<'r, T> {
 }
 
 impl<T: FnMut(&[u8], u64) -> Go> Taking<'_, T> {
-    fn read(&mut self, budget: &mut usize) -> io::Result<Stop> {
+    fn read(&mut self, mut budget: usize) -> io::Result<Stop> {
         let mut buffer = vec![0; CHUNK];
         loop {
             let read = match self.reader.file.read_at(&mut buffer, self.reader.next_byte()) {
@@ -292,8 +303,8 @@ impl<T: FnMut(&[u8], u64) -> Go> Taking<'_, T> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            *budget = budget.saturating_sub(read);
-            if self.take_lines(&buffer[..read]) == Go::Stop || *budget == 0 {
+            budget = budget.saturating_sub(read);
+            if self.take_lines(&buffer[..read]) == Go::Stop || budget == 0 {
                 return Ok(Stop::Enough);
             }
         }

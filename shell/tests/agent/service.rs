@@ -83,6 +83,8 @@ async fn ready_is_told_behind_the_registration_and_stopping_at_a_signal() {
     until("the stop is told", || host.count("STOPPING=1") == 1).await;
     assert_eq!(host.lines().last().map(String::as_str), Some("STATUS=draining"));
     assert_eq!(host.count("READY=1"), 1);
+    let log = node.log();
+    assert!(log.lines().last().is_some_and(|line| line.contains("stopped")), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -71,7 +71,9 @@ impl Reason {
             Self::Full => {
                 "for want of room (raise the batch_size, or mend what keeps the control plane from taking them)"
             }
-            Self::LostAtSource => "by their source, which was faster than they were read",
+            Self::LostAtSource => {
+                "by their source, which was faster than they were read, or wrote what is no record"
+            }
             Self::Malformed => "as the control plane called their batch malformed",
             Self::NotProvisioned => "as the control plane is not set up to take them",
             Self::Stopped => {

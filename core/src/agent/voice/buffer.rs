@@ -165,6 +165,17 @@ impl Buffer {
         records_max.saturating_sub(self.records()).min(by_bytes)
     }
 
+    /// How many of these there is room for, the first ones first.
+    pub(super) fn fitting(&self, records: &[Record], records_max: usize) -> usize {
+        let mut bytes = self.bytes;
+        let fits = |record: &&Record| {
+            bytes = bytes.saturating_add(record.bytes());
+            bytes <= BUFFER_BYTES_MAX
+        };
+        let room = records_max.saturating_sub(self.records());
+        records.iter().take(room).take_while(fits).count()
+    }
+
     /// How many are held, those included that are taken out.
     pub(super) fn records(&self) -> usize {
         self.held.len() + self.taken

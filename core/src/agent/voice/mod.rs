@@ -38,7 +38,7 @@ pub use feeds::TROUBLES_MAX;
 pub use keeping::KEEP_SPACING;
 pub use local::{DELIVER_TIMEOUT, PARCELS_MAX};
 pub use marks::MARKS_MAX;
-pub use spool::REOPEN_INTERVAL;
+pub use spool::{APPEND_RETRY, REOPEN_INTERVAL};
 
 use super::facts::{Pipe, PipeSettings, VoiceSettings};
 use crate::{

@@ -29,7 +29,7 @@ use super::{
 use crate::{
     agent::facts::{Collected, Feed, Pipe, PipeSettings, Source},
     time::Mono,
-    wire::{record::AuditEntry, timestamp::Timestamp},
+    wire::{positions::Position, record::AuditEntry, timestamp::Timestamp},
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub(super) struct Pipeline {
     report_due: Option<Mono>,
     pub(super) buffer: Buffer,
     pub(super) marks: Marks,
+    /// Places of which nothing was read before.
+    begun: Vec<Mark>,
     pub(super) account: Account,
     feeds: Feeds,
     pub(super) leg: Leg,
@@ -98,10 +100,11 @@ impl Pipeline {
         if self.rounds.asked.take_if(|asked| *asked == collected.round).is_none() {
             return;
         }
+        let before = self.buffer.records();
         for feed in collected.feeds {
             self.fed(desk, feed);
         }
-        self.trim(desk);
+        self.trim(desk, before);
     }
 
     fn fed(&mut self, desk: &mut Desk<'_>, feed: Feed) {
@@ -118,6 +121,9 @@ impl Pipeline {
         let mut kept = each(records);
         kept.retain(|record| filter::keeps(desk.filter, record));
         self.account.filtered += (all - kept.len()) as u64;
+        let (begun, marks) =
+            marks.into_iter().partition(|(name, place)| is_begun(desk, name, place.as_ref()));
+        self.begun.extend::<Vec<Mark>>(begun);
         self.hold(desk, kept, marks);
     }
 
@@ -128,12 +134,15 @@ impl Pipeline {
             self.account.local_only += 1;
             return;
         }
+        let before = self.buffer.records();
         self.hold(desk, vec![Record::Event(entry)], Vec::new());
-        self.trim(desk);
+        self.trim(desk, before);
     }
 
-    pub(super) fn trim(&mut self, desk: &mut Desk<'_>) {
-        let excess = self.buffer.excess(desk.records_max());
+    /// The oldest give way to what has come, beside so many that were held before: those stay where the batch size was made
+    /// smaller.
+    pub(super) fn trim(&mut self, desk: &mut Desk<'_>, before: usize) {
+        let excess = self.buffer.excess(desk.records_max().max(before));
         self.give_up(desk, excess, Reason::Full);
     }
 
@@ -219,9 +228,10 @@ impl Pipeline {
         let is_running = self.rounds.due.is_some();
         let is_due = due(&mut self.rounds.due, desk.now.mono, desk.settings.collect_interval);
         self.rounds.left_out |= is_due;
+        let in_memory = self.buffer.room(desk.records_max());
         let room = match self.spool.takes(desk) {
-            true => self.spool.room(desk.records_max()),
-            false => self.buffer.room(desk.records_max()),
+            true => self.spool.room(desk.records_max(), in_memory),
+            false => in_memory,
         };
         let goes_on = !self.rounds.with_more.is_empty()
             && self.leg.gate == Gate::Open
@@ -252,7 +262,10 @@ impl Pipeline {
     /// Takes the marks that no record stands in front of any longer.
     pub(super) fn settled(&mut self) -> Vec<Mark> {
         let waiting = self.buffer.first();
-        self.marks.settle(self.leg.oldest().map_or(waiting, |oldest| oldest.min(waiting)))
+        let mut settled = mem::take(&mut self.begun);
+        let oldest = self.leg.oldest().map_or(waiting, |oldest| oldest.min(waiting));
+        settled.append(&mut self.marks.settle(oldest));
+        settled
     }
 
     /// When the next tick is wanted, if at all.
@@ -307,6 +320,13 @@ fn due(at: &mut Option<Mono>, now: Mono, interval: Duration) -> bool {
     let next = before.after(interval);
     *at = Some(if next > now { next } else { now.after(interval) });
     true
+}
+
+/// Whether a file is read from its beginning of which nothing is known yet: no record stands in front of that, and it is found
+/// again by it wherever it is moved before any of its lines is taken.
+fn is_begun(desk: &Desk<'_>, name: &str, place: Option<&Position>) -> bool {
+    matches!(place, Some(Position::Offset { offset: 0, .. }))
+        && !desk.positions.places.contains_key(name)
 }
 
 /// How much room makes a round worth while that nothing but a source with more asks for.

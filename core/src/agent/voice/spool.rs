@@ -10,7 +10,7 @@
 //! | reopening | failed | as before, without a word |
 //! | resting | records have come | they are appended |
 //! | appending | appended | their sources go on behind them |
-//! | appending | refused | they are held in memory, within its limits |
+//! | appending | refused | as many of them are held in memory as there is room for; the others are offered again once there is more of it, or [`APPEND_RETRY`] has passed |
 //! | resting | wanted, nothing is loaded | a batch is read |
 //! | reading | read | it is sent as any other |
 //! | reading | unread | it stays on the disk, and is read at the next report tick at the earliest |
@@ -43,6 +43,9 @@ use crate::{
 /// How many records wait for the disk at most, beside [`BUFFER_BYTES_MAX`]; more of them are held in memory.
 const INCOMING_MAX: usize = 20_000;
 
+/// How long records that the disk refused, and for which there is no room in memory, wait before it is offered them again.
+pub const APPEND_RETRY: Duration = Duration::from_secs(10);
+
 /// How long records are held in memory alone before the disk is tried again that could not be reached.
 pub const REOPEN_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -63,6 +66,8 @@ pub(super) struct Spool {
     /// All that waits is to go, until something fails.
     pub(super) is_wanted: bool,
     is_refusing: bool,
+    /// When what was refused is offered again in any case.
+    again: Mono,
     /// What waits could not be read last.
     is_stuck: bool,
 }
@@ -105,9 +110,10 @@ impl Spool {
         desk.settings.spool && !self.phase.is_without_disk()
     }
 
-    /// How many records more may wait for the disk.
-    pub(super) fn room(&self, most: usize) -> usize {
-        most.saturating_sub(self.incoming.len() + self.appending.0)
+    /// How many records more may wait for the disk, so that there is room in memory for them where it refuses.
+    pub(super) fn room(&self, most: usize, in_memory: usize) -> usize {
+        let room = most.saturating_sub(self.incoming.len() + self.appending.0);
+        if self.is_refusing { room.min(in_memory) } else { room }
     }
 
     /// Whether everything is on the disk that should be, and nothing that is wanted can be read from it.
@@ -121,10 +127,11 @@ impl Spool {
         }
     }
 
-    /// When it is to be opened again.
+    /// When it is to be opened again, or offered what it refused.
     pub(super) const fn wakeup(&self) -> Option<Mono> {
         match self.phase {
             Phase::Failed(until) => Some(until),
+            Phase::Resting if self.is_refusing && !self.incoming.is_empty() => Some(self.again),
             Phase::Shut
             | Phase::Opening
             | Phase::Resting
@@ -168,7 +175,8 @@ impl Pipeline {
         self.spool.marks.extend(marks);
         let bytes = self.spool.bytes() + records.iter().map(Record::bytes).sum::<usize>();
         let count = self.spool.incoming.len() + records.len();
-        if count <= INCOMING_MAX && bytes <= BUFFER_BYTES_MAX {
+        let most = if self.spool.is_refusing { desk.records_max() } else { INCOMING_MAX };
+        if count <= most && bytes <= BUFFER_BYTES_MAX {
             self.spool.incoming.extend(records);
             return;
         }
@@ -189,7 +197,7 @@ impl Pipeline {
             return;
         }
         let is_done = self.buffer.records() == 0;
-        let order = if !self.spool.incoming.is_empty() {
+        let order = if self.offers(desk) {
             self.append()
         } else if let Some((place, _)) = self.spool.loaded.filter(|_| is_done) {
             self.spool.phase = Phase::Settling;
@@ -201,6 +209,15 @@ impl Pipeline {
             return;
         };
         desk.effects.push(Effect::Spool { pipe: desk.pipe, order });
+    }
+
+    /// Whether what has come is to be appended. What the disk refuses is not offered again before some of it can be held in
+    /// memory, or a while has passed.
+    fn offers(&self, desk: &Desk<'_>) -> bool {
+        let is_held_up = self.spool.is_refusing
+            && self.buffer.room(desk.records_max()) == 0
+            && self.spool.again > desk.now.mono;
+        !self.spool.incoming.is_empty() && !is_held_up
     }
 
     fn append(&mut self) -> SpoolOrder {
@@ -257,8 +274,9 @@ impl Pipeline {
     }
 
     fn refused(&mut self, desk: &mut Desk<'_>, records: Records, reason: &str) {
-        let (_, marks) = mem::take(&mut self.spool.appending);
+        let (_, mut marks) = mem::take(&mut self.spool.appending);
         self.spool.phase = Phase::Resting;
+        self.spool.again = desk.now.mono.after(APPEND_RETRY);
         if !mem::replace(&mut self.spool.is_refusing, true) {
             let name = desk.pipe.name();
             desk.tell(Notice::warn(format!(
@@ -266,10 +284,17 @@ impl Pipeline {
                 one_line(reason.into())
             )));
         }
-        each(records).into_iter().for_each(|record| self.buffer.push(record));
+        let mut records = each(records);
+        let mut rest = records.split_off(self.buffer.fitting(&records, desk.records_max()));
+        records.into_iter().for_each(|record| self.buffer.push(record));
         self.spool.fence = self.buffer.next();
-        self.marks.push(self.spool.fence, marks);
-        self.trim(desk);
+        if rest.is_empty() {
+            return self.marks.push(self.spool.fence, marks);
+        }
+        // In front of what has come meanwhile; none of their places counts before all of them are somewhere.
+        rest.append(&mut self.spool.incoming);
+        marks.append(&mut self.spool.marks);
+        (self.spool.incoming, self.spool.marks) = (rest, marks);
     }
 
     /// What cannot be had from the disk now is there when it is opened.
@@ -287,8 +312,9 @@ impl Pipeline {
         let out_of_reach = spool.held() - spool.incoming.len() as u64;
         self.account.drop(Reason::Stopped, usize::try_from(out_of_reach).unwrap_or(usize::MAX));
         let (records, marks) = (spool.incoming, spool.marks);
+        let before = self.buffer.records();
         self.hold(desk, records, marks);
-        self.trim(desk);
+        self.trim(desk, before);
     }
 
     fn unread(&mut self, desk: &mut Desk<'_>, reason: String) {

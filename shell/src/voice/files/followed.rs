@@ -166,10 +166,10 @@ impl Followed {
         let mut bytes = BYTES_MAX;
         loop {
             self.pass(files);
-            let mut ready = self.ready();
+            let (mut ready, is_one_untold) = self.ready();
             let left = room.saturating_sub(record.entries.len());
             if ready.is_empty() || left == 0 || bytes == 0 {
-                return !ready.is_empty();
+                return !ready.is_empty() || is_one_untold;
             }
             let first = self.turn % ready.len();
             ready.rotate_left(first);
@@ -193,16 +193,27 @@ impl Followed {
         }
     }
 
-    /// Of each path the oldest file, where it can give something.
-    fn ready(&self) -> Vec<usize> {
-        let (mut taken, mut ready) = (BTreeSet::new(), Vec::new());
+    /// Of each path the oldest file, where it can give something; and whether one cannot before it is told of.
+    fn ready(&self) -> (Vec<usize>, bool) {
+        let (mut taken, mut ready, mut is_one_untold) = (BTreeSet::new(), Vec::new(), false);
         for (at, tail) in self.tails.iter().enumerate() {
             let is_first = !tail.passed && taken.insert(&tail.unit);
-            if (is_first || tail.passed) && !tail.is_at_end() && tail.is_held() {
-                ready.push(at);
+            if !(is_first || tail.passed) || tail.is_at_end() || !tail.is_held() {
+                continue;
+            }
+            match self.is_untold(tail) {
+                true => is_one_untold = true,
+                false => ready.push(at),
             }
         }
-        ready
+        (ready, is_one_untold)
+    }
+
+    /// Where a file begins is told a round before its lines, so that it is found again wherever it is moved before any of
+    /// them is taken.
+    fn is_untold(&self, tail: &Tail) -> bool {
+        let told = self.told.get(&*tail.unit).and_then(Place::read);
+        !tail.passed && told.is_none_or(|told| Identity::at(&told) != tail.identity())
     }
 
     /// Lets the next file of a path have its turn, where the one before was read to its end and has its new name, if it has

@@ -65,7 +65,22 @@ impl Scene {
         fs::rename(self.path(from), self.path(to)).unwrap();
     }
 
+    /// A round, and the next one where this one tells of files whose lines are yet to come.
     fn feed(&mut self, room: usize) -> Feed {
+        let mut feed = self.once(room);
+        while feed.more && feed.marks.iter().any(is_begun) {
+            let next = self.once(room - feed.records.len());
+            let (Records::Lines(lines), Records::Lines(more)) = (&mut feed.records, next.records)
+            else {
+                panic!("files have lines");
+            };
+            lines.extend(more);
+            (feed.marks, feed.more, feed.troubles) = (next.marks, next.more, next.troubles);
+        }
+        feed
+    }
+
+    fn once(&mut self, room: usize) -> Feed {
         let from = self.is_first.then(|| self.kept.clone());
         self.is_first = false;
         let feed = self.files.round(&Wanted { room, from, peers: Vec::new() }, self.now);
@@ -106,6 +121,10 @@ impl Scene {
     }
 }
 
+fn is_begun((_, position): &(String, Option<Position>)) -> bool {
+    matches!(position, Some(Position::Offset { offset: 0, .. }))
+}
+
 fn messages(feed: &Feed) -> Vec<String> {
     let Records::Lines(lines) = &feed.records else { panic!("{feed:?}") };
     lines.iter().map(|line| line.message.clone()).collect()
@@ -142,7 +161,35 @@ fn a_file_is_read_from_its_start_and_then_as_it_grows() {
     assert_eq!(scene.round(), nothing());
     scene.append("a.log", "three\n");
     scene.append("b.log", "other\n");
-    assert_eq!(scene.round(), ["other", "three"], "the one that had no turn yet is the first");
+    assert_eq!(messages(&scene.once(ROOM)), ["three"], "the other one is told of first");
+    assert_eq!(scene.round(), ["other"]);
+    scene.append("a.log", "four\n");
+    scene.append("b.log", "more\n");
+    assert_eq!(scene.round(), ["more", "four"], "the one that had no turn yet is the first");
+}
+
+/// The places of what is held and not taken are not kept: only that a file is read from its beginning.
+#[test]
+fn a_file_of_which_no_line_was_taken_is_found_again_behind_a_rotation() {
+    for before in ["", "taken\n"] {
+        let mut scene = Scene::new(&["a.log"]);
+        if !before.is_empty() {
+            scene.append("a.log", before);
+            assert_eq!(scene.round().len(), 1);
+            scene.rename("a.log", "a.log.1");
+            assert_eq!(scene.round(), nothing());
+        }
+        scene.append("a.log", "held\n");
+        let told = scene.once(ROOM);
+        assert!(told.more && told.records.is_empty());
+        let kept = scene.kept.clone();
+        assert_eq!(scene.round(), ["held"]);
+        scene.kept = kept;
+        scene.rename("a.log", "a.log.1");
+        scene.append("a.log", "new\n");
+        scene.restart(&["a.log"]);
+        assert_eq!(scene.round(), ["held", "new"]);
+    }
 }
 
 #[test]

@@ -62,9 +62,20 @@ impl Scene {
     }
 
     fn lines(&mut self) -> Vec<String> {
-        let (lines, round) = self.round(None, usize::MAX);
+        let (lines, round) = self.all(None);
         assert_eq!(round, Round::default());
         lines
+    }
+
+    /// Of rounds until there is no more, which go over what was lost.
+    fn all(&mut self, from: Option<&Positions>) -> (Vec<String>, Round) {
+        let (mut lines, mut round) = self.round(from, usize::MAX);
+        while round.more {
+            let (more, next) = self.round(None, usize::MAX);
+            lines.extend(more);
+            round = Round { lost: round.lost + next.lost, ..next };
+        }
+        (lines, round)
     }
 
     /// The process ends and another one begins where it was.
@@ -73,7 +84,7 @@ impl Scene {
         let place = (self.follow.name.clone(), self.follow.told.clone().unwrap());
         let from = Positions { places: [place].into() };
         self.follow = followed(&self.path("log"));
-        self.round(Some(&from), usize::MAX).0
+        self.all(Some(&from)).0
     }
 
     fn offset(&mut self) -> u64 {
@@ -186,8 +197,42 @@ fn what_is_written_until_a_rotation_and_behind_it_is_read_once_and_in_order() {
     scene.add("torn");
     scene.rotate();
     scene.add("e\n");
-    let (lines, round) = scene.round(None, 9);
+    let (lines, round) = scene.all(None);
     assert_eq!((lines, round.lost), (vec!["e".into()], 1));
+}
+
+#[test]
+fn the_beginning_of_the_next_file_is_told_before_any_line_of_it() {
+    let mut scene = Scene::begun("old\n");
+    scene.add("a\n");
+    scene.rotate();
+    scene.add("b\n");
+    let (lines, round) = scene.round(None, usize::MAX);
+    assert_eq!((lines, round.more, scene.offset()), (vec!["a".into()], true, 0));
+    // No line of it is taken before the process ends, and it is moved once meanwhile.
+    let kept = scene.follow.told.clone();
+    assert_eq!(scene.lines(), ["b"]);
+    scene.rotate();
+    scene.add("c\n");
+    scene.follow.told = kept;
+    let place = (scene.follow.name.clone(), scene.follow.told.clone().unwrap());
+    scene.follow = followed(&scene.path("log"));
+    let (lines, _) = scene.all(Some(&Positions { places: [place].into() }));
+    assert_eq!(lines, ["b", "c"]);
+}
+
+#[test]
+fn files_that_come_one_after_another_while_nothing_is_wanted_are_all_read() {
+    let mut scene = Scene::begun("old\n");
+    for name in ["a", "b", "c", "d"] {
+        scene.add(format!("{name}\n"));
+        assert!(!scene.round(None, 0).1.more, "there is no room");
+        fs::rename(scene.path("log"), scene.path(name)).unwrap();
+    }
+    scene.add("e\n");
+    assert_eq!(scene.lines(), ["a", "b", "c", "d", "e"]);
+    scene.add("f\n");
+    assert_eq!(scene.lines(), ["f"]);
 }
 
 #[test]
@@ -227,10 +272,14 @@ fn the_place_stays_in_front_of_what_is_still_needed_and_places_only_grow() {
     let mut places = Vec::new();
     for _ in 0..2 {
         scene.add("a\nb\n");
-        scene.follow.read((None, Go::On), |_, place| {
-            places.push(place);
-            Go::On
-        });
+        while scene
+            .follow
+            .read((None, Go::On), |_, place| {
+                places.push(place);
+                Go::On
+            })
+            .more
+        {}
         let needed = places[places.len() - 1];
         let Some((_, Some(Position::Offset { offset, .. }))) = scene.follow.mark(Some(needed))
         else {

@@ -26,6 +26,9 @@ const SEGMENTS: u64 = 8;
 const SEGMENT_MIN: u64 = 16 << 10;
 const SEGMENT_MAX: u64 = 4 << 20;
 
+/// How much of a file is read, whatever it holds: more than is ever written to one.
+const FILE_MAX: u64 = 32 << 20;
+
 /// The files of one pipeline.
 #[derive(Debug)]
 pub(crate) struct Spool {
@@ -100,7 +103,7 @@ impl Spool {
         if number < self.place.segment {
             return segment::remove(&path);
         }
-        let bytes = match read_file(&path, self.max_bytes) {
+        let bytes = match read_file(&path, FILE_MAX) {
             Ok(bytes) => bytes,
             Err(error) if is_for_now(&error) => return Err(error),
             Err(_) => {
@@ -142,9 +145,12 @@ impl Spool {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Puts frames of so many records on the disk; all of them are durable, or none is there.
+    /// Puts frames of so many records on the disk; all of them are durable, or none is there, but for the oldest of what is
+    /// too much by itself.
     pub(crate) fn append(&mut self, frames: &[u8], records: u64) -> io::Result<Appended> {
-        let dropped = self.make_room(frames.len() as u64);
+        let (frames, over) = newest(frames, self.max_bytes);
+        let records = records.saturating_sub(over);
+        let dropped = self.make_room(frames.len() as u64) + over;
         self.roll()?;
         let (Some(file), Some(segment)) = (&mut self.writer, self.segments.back_mut()) else {
             return Err(io::Error::other("the spool has no file to write to"));
@@ -195,7 +201,7 @@ impl Spool {
         let mut batch = Batch::default();
         while let Some(&Segment { number, bytes: length, .. }) = self.segments.front() {
             let begin = if number == self.place.segment { self.place.offset } else { 0 };
-            match read_file(&self.path(number), self.max_bytes) {
+            match read_file(&self.path(number), FILE_MAX) {
                 Ok(bytes) => {
                     if let Some(offset) = fill(&mut batch, &bytes, begin, (most, most_bytes)) {
                         self.held = Some((number, batch.payloads.len() as u64));
@@ -259,6 +265,21 @@ impl Spool {
     fn path(&self, number: u64) -> PathBuf {
         self.folder.join(segment_name(number))
     }
+}
+
+/// The last of these frames that take no more than so many bytes, and how many stand in front of them.
+fn newest(frames: &[u8], most: u64) -> (&[u8], u64) {
+    let over = frames.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
+    let (mut begin, mut count) = (0, 0);
+    for found in Frames::new(frames, 0) {
+        if begin >= over {
+            break;
+        }
+        if let Found::Record { end, .. } = found {
+            (begin, count) = (end, count + 1);
+        }
+    }
+    (&frames[begin..], count)
 }
 
 /// Takes records from the bytes of a file; where the last of them ends, if there was one.

@@ -117,7 +117,15 @@ fn carry_out(spool: &mut Option<Spool>, place: &Place, order: SpoolOrder) -> Spo
         (order, None) => unanswered(order, "they are not open".to_owned()),
         (SpoolOrder::Append(records), Some(spool)) => {
             let (frames, count) = framed(&records);
-            match spool.append(&frames, count) {
+            let mut done = spool.append(&frames, count);
+            if is_gone(&done) && spool.waiting() == 0 {
+                // Somebody has removed the folder, in which nothing was left.
+                if let Ok(opened) = Spool::open(&place.folder, place.max_bytes) {
+                    *spool = opened;
+                    done = spool.append(&frames, count);
+                }
+            }
+            match done {
                 Ok(done) => Spooled::Appended {
                     waiting: spool.waiting(),
                     given_up: done.dropped + records.len() as u64 - count,
@@ -137,6 +145,10 @@ fn carry_out(spool: &mut Option<Spool>, place: &Place, order: SpoolOrder) -> Spo
             Spooled::Settled { waiting: spool.waiting() }
         }
     }
+}
+
+fn is_gone<T>(done: &io::Result<T>) -> bool {
+    done.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// The frames of records, and how many there are.
@@ -198,5 +210,8 @@ mod tests {
         assert_eq!(ask(SpoolOrder::Open), Spooled::Opened { waiting: 0, damaged: 0 });
         assert_eq!(ask(nothing()), Spooled::Appended { waiting: 0, given_up: 0 });
         assert_eq!(ask(SpoolOrder::Open), Spooled::Opened { waiting: 0, damaged: 0 });
+        fs::remove_dir_all(&blocked).unwrap();
+        assert_eq!(ask(nothing()), Spooled::Appended { waiting: 0, given_up: 0 });
+        assert!(blocked.join("logs").is_dir(), "it is made again");
     }
 }
