@@ -3,7 +3,10 @@
 //! A source may hang or fail, and brings then with a later round what it has. What the disk was ordered is done at the
 //! end of its time, and a crash before leaves a part of it.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use meshward_core::{
     agent::{
@@ -158,6 +161,12 @@ impl World {
                 draw(murmurs, chatter, place);
             }
             feeds.push(hear((chatter, speaking), place, collect.room));
+        }
+        // A source has more where one of its places has.
+        let with_more: BTreeSet<Source> =
+            feeds.iter().filter(|feed| feed.more).map(|feed| feed.source).collect();
+        for feed in &mut feeds {
+            feed.more = with_more.contains(&feed.source);
         }
         Collected { pipe: collect.pipe, round: collect.round, feeds }
     }
