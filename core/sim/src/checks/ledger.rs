@@ -250,14 +250,16 @@ impl Ledger {
 
     pub(super) fn heard(&mut self, fate: Fate, now: Mono, answer: &Answer) -> Heard {
         self.life.rests = None;
-        if let Answer::Responded(response) = answer
-            && response.status == 429
-        {
-            self.life.rests = Some(now.after(Duration::from_secs(7)));
-        }
         let Some(Flight { ids, is_abandoned, .. }) = self.life.flight.take() else {
             return Heard { fate, ids: Vec::new(), is_abandoned: true };
         };
+        // An identity that has made room is asked nothing any more.
+        if let Answer::Responded(response) = answer
+            && response.status == 429
+            && !is_abandoned
+        {
+            self.life.rests = Some(now.after(Duration::from_secs(7)));
+        }
         Heard { fate, ids, is_abandoned }
     }
 
