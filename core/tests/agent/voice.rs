@@ -471,6 +471,9 @@ fn the_beginning_of_a_file_of_which_nothing_is_known_is_kept_at_once() {
         None,
         "one that is known stands behind what is held of the file before"
     );
+    desk.pass(10);
+    desk.collected(Pipe::Logs, 4, vec![of(vec![place("file:/read", 0)])]);
+    assert_eq!(desk.kept(), None, "and one of which another place waits");
 }
 
 #[test]

@@ -25,6 +25,11 @@ impl Marks {
         self.waiting.drain(..over);
     }
 
+    /// Whether one of a place waits.
+    pub(super) fn hold(&self, place: &str) -> bool {
+        self.waiting.iter().any(|(_, (name, _))| name == place)
+    }
+
     /// Takes those in front of which no record is left, the oldest record being that of this number.
     pub(super) fn settle(&mut self, oldest: u64) -> Vec<Mark> {
         let settled = self.waiting.partition_point(|(behind, _)| *behind <= oldest);

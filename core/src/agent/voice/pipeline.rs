@@ -121,10 +121,21 @@ impl Pipeline {
         let mut kept = each(records);
         kept.retain(|record| filter::keeps(desk.filter, record));
         self.account.filtered += (all - kept.len()) as u64;
-        let (begun, marks) =
-            marks.into_iter().partition(|(name, place)| is_begun(desk, name, place.as_ref()));
-        self.begun.extend::<Vec<Mark>>(begun);
+        let (mut begun, marks) = marks.into_iter().partition(|mark| self.is_begun(desk, mark));
+        self.begun.append(&mut begun);
         self.hold(desk, kept, marks);
+    }
+
+    /// Whether a file is read from its beginning of whose place nothing is known yet: no record stands in front of that, and
+    /// it is found again by it wherever it is moved before any of its lines is taken.
+    fn is_begun(&self, desk: &Desk<'_>, (name, place): &Mark) -> bool {
+        let is_beginning = matches!(place, Some(Position::Offset { offset: 0, .. }));
+        let is_known = || {
+            desk.positions.places.contains_key(name)
+                || self.marks.hold(name)
+                || self.spool.holds_mark(name)
+        };
+        is_beginning && !is_known()
     }
 
     /// Without a local endpoint nobody could be told of it.
@@ -320,13 +331,6 @@ fn due(at: &mut Option<Mono>, now: Mono, interval: Duration) -> bool {
     let next = before.after(interval);
     *at = Some(if next > now { next } else { now.after(interval) });
     true
-}
-
-/// Whether a file is read from its beginning of which nothing is known yet: no record stands in front of that, and it is found
-/// again by it wherever it is moved before any of its lines is taken.
-fn is_begun(desk: &Desk<'_>, name: &str, place: Option<&Position>) -> bool {
-    matches!(place, Some(Position::Offset { offset: 0, .. }))
-        && !desk.positions.places.contains_key(name)
 }
 
 /// How much room makes a round worth while that nothing but a source with more asks for.

@@ -105,6 +105,11 @@ impl Spool {
         self.incoming.iter().map(Record::bytes).sum()
     }
 
+    /// Whether a mark of a place waits for the disk.
+    pub(super) fn holds_mark(&self, place: &str) -> bool {
+        self.marks.iter().chain(&self.appending.1).any(|(name, _)| name == place)
+    }
+
     /// Whether what comes goes to the disk.
     pub(super) fn takes(&self, desk: &Desk<'_>) -> bool {
         desk.settings.spool && !self.phase.is_without_disk()
