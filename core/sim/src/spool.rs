@@ -12,6 +12,8 @@ use crate::{chatter::Id, rng::Rng};
 
 /// More bytes than these make the oldest records give way.
 const ROOM: usize = 6 << 10;
+/// With so many it is called full.
+const NEARLY: usize = ROOM / 8 * 7;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spool {
@@ -29,6 +31,11 @@ impl Spool {
     /// How many records wait.
     pub fn waiting(&self) -> u64 {
         self.frames(self.done).count() as u64
+    }
+
+    /// How many records wait, and whether little room is left beside them.
+    fn filled(&self) -> (u64, bool) {
+        (self.waiting(), self.gone + self.bytes.len() - self.done > NEARLY)
     }
 
     /// The records that wait, the oldest first.
@@ -49,11 +56,15 @@ impl Spool {
     /// Carries an order out, and tells how it ended.
     pub(crate) fn carry_out(&mut self, pipe: Pipe, order: SpoolOrder) -> Spooled {
         match order {
-            SpoolOrder::Open => Spooled::Opened { waiting: self.waiting(), damaged: 0 },
+            SpoolOrder::Open => {
+                let (waiting, is_full) = self.filled();
+                Spooled::Opened { waiting, is_full, damaged: 0 }
+            }
             SpoolOrder::Append(records) => {
                 self.bytes.extend(framed(&records));
                 let given_up = self.make_room();
-                Spooled::Appended { waiting: self.waiting(), given_up }
+                let (waiting, is_full) = self.filled();
+                Spooled::Appended { waiting, is_full, given_up }
             }
             SpoolOrder::Read { most } => {
                 let found: Vec<_> = self.frames(self.done).take(most).collect();
@@ -71,7 +82,8 @@ impl Spool {
                     self.bytes.drain(..self.done - self.gone);
                     (self.gone, self.synced) = (self.done, self.done);
                 }
-                Spooled::Settled { waiting: self.waiting() }
+                let (waiting, is_full) = self.filled();
+                Spooled::Settled { waiting, is_full }
             }
         }
     }

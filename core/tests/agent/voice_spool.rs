@@ -36,6 +36,8 @@ struct Scene {
     round: Option<u64>,
     /// How many records the round may bring.
     room: usize,
+    /// Whether their source has more than it brings.
+    more: bool,
     batch: Option<Vec<String>>,
     /// Every message that was taken, in its order.
     taken: Vec<String>,
@@ -58,6 +60,7 @@ impl Scene {
             order: None,
             round: None,
             room: 0,
+            more: false,
             batch: None,
             taken: Vec::new(),
             next: 0,
@@ -77,6 +80,10 @@ impl Scene {
 
     fn waiting(&self) -> u64 {
         self.disk.len() as u64
+    }
+
+    fn is_full(&self) -> bool {
+        self.disk.len() + 8 > ROOM
     }
 
     fn tell(&mut self, spooled: Spooled) {
@@ -118,6 +125,7 @@ impl Scene {
         let marks = vec![("journald".into(), Some(cursor(&self.next.to_string())))];
         let feed = meshward_core::agent::Feed {
             marks,
+            more: self.more,
             ..feed(Source::Journald, Records::Lines(lines(numbers)))
         };
         let collected =
@@ -129,14 +137,16 @@ impl Scene {
     fn carry_out(&mut self) {
         match self.order.take() {
             Some(SpoolOrder::Open) => {
-                self.tell(Spooled::Opened { waiting: self.waiting(), damaged: 0 });
+                let (waiting, is_full) = (self.waiting(), self.is_full());
+                self.tell(Spooled::Opened { waiting, is_full, damaged: 0 });
             }
             Some(SpoolOrder::Append(Records::Lines(lines))) => {
                 self.disk.extend(lines);
                 let over = self.disk.len().saturating_sub(ROOM).min(self.disk.len() - self.loaded);
                 self.disk.drain(self.loaded..self.loaded + over);
                 self.given_up += over as u64;
-                self.tell(Spooled::Appended { waiting: self.waiting(), given_up: over as u64 });
+                let (waiting, is_full) = (self.waiting(), self.is_full());
+                self.tell(Spooled::Appended { waiting, is_full, given_up: over as u64 });
             }
             Some(SpoolOrder::Append(other)) => panic!("{other:?} of a log"),
             Some(SpoolOrder::Read { most }) => {
@@ -148,7 +158,8 @@ impl Scene {
             Some(SpoolOrder::Settle(_)) => {
                 self.disk.drain(..self.loaded);
                 self.loaded = 0;
-                self.tell(Spooled::Settled { waiting: self.waiting() });
+                let (waiting, is_full) = (self.waiting(), self.is_full());
+                self.tell(Spooled::Settled { waiting, is_full });
             }
             None => {}
         }
@@ -310,6 +321,33 @@ fn nothing_gives_way_while_the_disk_refuses_and_all_of_it_comes_in_its_order() {
 }
 
 #[test]
+fn a_source_with_more_is_read_on_to_the_disk_until_it_is_full_and_then_waits() {
+    let mut scene = Scene::opened(VecDeque::new());
+    scene.more = true;
+    // Nothing is taken, and no time passes.
+    while scene.round.is_some() && scene.room > 0 {
+        scene.bring(scene.room.min(4));
+        scene.carry_out();
+        scene.answer(failed("away"));
+    }
+    assert_eq!((scene.next, scene.disk.len()), (16, 12), "8 more would not fit; 4 were under way");
+    scene.more = false;
+    scene.bring(0);
+    for _ in 0..20 {
+        scene.pass(10);
+        scene.carry_out();
+        scene.answer(failed("away"));
+        assert!(scene.round.is_none() || scene.room == 0, "room for {}", scene.room);
+        scene.bring(0);
+    }
+    assert_eq!((scene.given_up, scene.desk.dropped(Reason::Full)), (0, 0));
+    scene.pass(30);
+    scene.recover();
+    assert_eq!((scene.taken.clone(), scene.disk.len()), (messages(0..16), 0));
+    assert_eq!(scene.room, 8);
+}
+
+#[test]
 fn what_the_disk_refused_and_memory_has_no_room_for_is_offered_again_after_a_while() {
     let mut scene = Scene::opened(VecDeque::new());
     scene.bring(8);
@@ -399,7 +437,7 @@ fn a_disk_that_can_be_reached_later_takes_what_comes_from_then_on_behind_what_is
 #[test]
 fn what_was_spoilt_before_the_start_is_told_and_counted_in_bytes() {
     let mut scene = Scene::begun(VecDeque::new());
-    scene.tell(Spooled::Opened { waiting: 0, damaged: 200 });
+    scene.tell(Spooled::Opened { waiting: 0, is_full: false, damaged: 200 });
     assert!(scene.desk.warnings()[0].contains("200 bytes of the logs"));
     assert_eq!((scene.desk.logs().damaged_bytes, scene.desk.dropped(Reason::Damaged)), (200, 0));
 }
@@ -416,7 +454,7 @@ fn records_that_were_spoilt_on_the_disk_are_accounted_for_and_stop_nothing() {
     scene.answer(Shipped::Taken);
     assert!(matches!(scene.order.take(), Some(SpoolOrder::Settle(_))));
     scene.disk.clear();
-    scene.tell(Spooled::Settled { waiting: 0 });
+    scene.tell(Spooled::Settled { waiting: 0, is_full: false });
     assert_eq!(scene.desk.dropped(Reason::Damaged), 1);
     let figures = scene.desk.logs();
     assert_eq!((figures.held_records, figures.damaged_bytes), (0, 77));

@@ -96,15 +96,15 @@ pub enum SpoolOrder {
 
 impl Eq for SpoolOrder {}
 
-/// What the disk tells of its records; how many wait is told with each.
+/// What the disk tells of its records; how many wait is told with each, and whether little room is left beside them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Spooled {
     /// What an earlier process left is counted; `damaged` counts bytes of files that hold no record.
-    Opened { waiting: u64, damaged: u64 },
+    Opened { waiting: u64, is_full: bool, damaged: u64 },
     /// There is no spool; the text tells the path, the cause and the mend.
     Failed(String),
     /// All are durable, but for those that are given up: the oldest for want of room, or one that is too long.
-    Appended { waiting: u64, given_up: u64 },
+    Appended { waiting: u64, is_full: bool, given_up: u64 },
     /// None of these is on the disk; the text tells why.
     Refused { records: Records, reason: String },
     /// The oldest, which may be none; `damaged` counts bytes that are no record.
@@ -112,7 +112,7 @@ pub enum Spooled {
     /// They cannot be read now, and stay where they are; the text tells why.
     Unread(String),
     /// Done with.
-    Settled { waiting: u64 },
+    Settled { waiting: u64, is_full: bool },
 }
 
 impl Eq for Spooled {}

@@ -3,7 +3,7 @@
 //! | When | Then |
 //! |---|---|
 //! | armed, and each `collect_interval` from then on | a round, unless one is under way |
-//! | a source has more, there is room, and the control plane takes batches | a round of those that have more, in turns where there is not room for all |
+//! | a source has more, there is room, and the control plane or the disk takes records | a round of those that have more, in turns where there is not room for all |
 //! | each `report_interval` | all that is held goes both ways |
 //! | records come | those over the limit make the oldest give way |
 //! | the identity rests | rounds go on; nothing is sent |
@@ -246,7 +246,7 @@ impl Pipeline {
         };
         let goes_on = !self.rounds.with_more.is_empty()
             && self.leg.gate == Gate::Open
-            && !self.leg.is_failing
+            && (!self.leg.is_failing || self.spool.takes(desk))
             && room >= enough(desk.settings);
         if !is_running || self.rounds.asked.is_some() || !(is_due || goes_on) {
             return;

@@ -59,6 +59,8 @@ pub(super) struct Spool {
     appending: (usize, Vec<Mark>),
     /// How many records the disk holds, those included that are loaded.
     waiting: u64,
+    /// More of them would soon make the oldest give way.
+    is_full: bool,
     /// Records in front of this number may be in memory alone: no source goes on before they are done with.
     fence: u64,
     /// What was read last.
@@ -115,10 +117,15 @@ impl Spool {
         desk.settings.spool && !self.phase.is_without_disk()
     }
 
-    /// How many records more may wait for the disk, so that there is room in memory for them where it refuses.
+    /// How many records more may wait for the disk: none that would make others give way there, and no more than there is
+    /// room for in memory where it refuses.
     pub(super) fn room(&self, most: usize, in_memory: usize) -> usize {
         let room = most.saturating_sub(self.incoming.len() + self.appending.0);
-        if self.is_refusing { room.min(in_memory) } else { room }
+        match (self.is_full, self.is_refusing) {
+            (true, _) => 0,
+            (false, true) => room.min(in_memory),
+            (false, false) => room,
+        }
     }
 
     /// Whether everything is on the disk that should be, and nothing that is wanted can be read from it.
@@ -241,19 +248,23 @@ impl Pipeline {
 
     pub(super) fn spooled(&mut self, desk: &mut Desk<'_>, spooled: Spooled) {
         match spooled {
-            Spooled::Opened { waiting, damaged } => self.opened(desk, waiting, damaged),
+            Spooled::Opened { waiting, is_full, damaged } => {
+                self.opened(desk, (waiting, is_full), damaged);
+            }
             Spooled::Failed(reason) => self.spool_failed(desk, reason),
-            Spooled::Appended { waiting, given_up } => self.appended(waiting, given_up),
+            Spooled::Appended { waiting, is_full, given_up } => {
+                self.appended((waiting, is_full), given_up);
+            }
             Spooled::Refused { records, reason } => self.refused(desk, records, &reason),
             Spooled::Read { records, place, damaged } => {
                 self.loaded(desk, records, (place, damaged));
             }
             Spooled::Unread(reason) => self.unread(desk, reason),
-            Spooled::Settled { waiting } => self.settled_on_disk(waiting),
+            Spooled::Settled { waiting, is_full } => self.settled_on_disk(waiting, is_full),
         }
     }
 
-    fn opened(&mut self, desk: &mut Desk<'_>, waiting: u64, damaged: u64) {
+    fn opened(&mut self, desk: &mut Desk<'_>, (waiting, is_full): (u64, bool), damaged: u64) {
         if self.spool.phase.is_without_disk() {
             // What is in memory alone came before whatever goes to the disk from now on.
             self.spool.fence = self.buffer.next();
@@ -262,20 +273,20 @@ impl Pipeline {
         }
         self.account.collected += waiting;
         self.damaged(desk, damaged);
-        self.rest(waiting);
+        self.rest(waiting, is_full);
     }
 
-    const fn rest(&mut self, waiting: u64) {
-        self.spool.waiting = waiting;
+    const fn rest(&mut self, waiting: u64, is_full: bool) {
+        (self.spool.waiting, self.spool.is_full) = (waiting, is_full);
         self.spool.phase = Phase::Resting;
     }
 
-    fn appended(&mut self, waiting: u64, given_up: u64) {
+    fn appended(&mut self, (waiting, is_full): (u64, bool), given_up: u64) {
         let (_, marks) = mem::take(&mut self.spool.appending);
         self.account.drop(Reason::Full, usize::try_from(given_up).unwrap_or(usize::MAX));
         self.marks.push(self.spool.fence, marks);
         self.spool.is_refusing = false;
-        self.rest(waiting);
+        self.rest(waiting, is_full);
     }
 
     fn refused(&mut self, desk: &mut Desk<'_>, records: Records, reason: &str) {
@@ -365,7 +376,8 @@ impl Pipeline {
         }
     }
 
-    fn settled_on_disk(&mut self, waiting: u64) {
+    fn settled_on_disk(&mut self, waiting: u64, is_full: bool) {
+        self.spool.is_full = is_full;
         let (_, records) = self.spool.loaded.take().unwrap_or_default();
         self.spool.waiting = self.spool.waiting.saturating_sub(records);
         self.miscounted(waiting);

@@ -145,6 +145,16 @@ impl Spool {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
+    /// Whether there is room for less than another file, so that more would soon make the oldest one give way.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes() + self.file_limit() > self.max_bytes
+    }
+
+    /// How long a file is before another one is begun.
+    fn file_limit(&self) -> u64 {
+        (self.max_bytes / SEGMENTS).clamp(SEGMENT_MIN, SEGMENT_MAX)
+    }
+
     /// Puts frames of so many records on the disk; all of them are durable, or none is there, but for the oldest of what is
     /// too much by itself.
     pub(crate) fn append(&mut self, frames: &[u8], records: u64) -> io::Result<Appended> {
@@ -182,9 +192,9 @@ impl Spool {
 
     /// Begins a new file where there is none, or the last one is long enough.
     fn roll(&mut self) -> io::Result<()> {
-        let limit = (self.max_bytes / SEGMENTS).clamp(SEGMENT_MIN, SEGMENT_MAX);
-        let is_full = self.segments.back().is_none_or(|segment| segment.bytes >= limit);
-        if self.writer.is_some() && !is_full {
+        let limit = self.file_limit();
+        let is_ended = self.segments.back().is_none_or(|segment| segment.bytes >= limit);
+        if self.writer.is_some() && !is_ended {
             return Ok(());
         }
         let number = self.next;

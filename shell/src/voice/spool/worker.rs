@@ -100,7 +100,7 @@ fn open(spool: &mut Option<Spool>, place: &Place) -> Spooled {
         Ok(opened) => {
             let opened = spool.insert(opened);
             let damaged = opened.take_damaged() as u64;
-            Spooled::Opened { waiting: opened.waiting(), damaged }
+            Spooled::Opened { waiting: opened.waiting(), is_full: opened.is_full(), damaged }
         }
         Err(error) => Spooled::Failed(format!(
             "the records that wait on the disk cannot be reached in {}: {error}",
@@ -128,6 +128,7 @@ fn carry_out(spool: &mut Option<Spool>, place: &Place, order: SpoolOrder) -> Spo
             match done {
                 Ok(done) => Spooled::Appended {
                     waiting: spool.waiting(),
+                    is_full: spool.is_full(),
                     given_up: done.dropped + records.len() as u64 - count,
                 },
                 Err(error) => Spooled::Refused { records, reason: failed(error) },
@@ -142,7 +143,7 @@ fn carry_out(spool: &mut Option<Spool>, place: &Place, order: SpoolOrder) -> Spo
         },
         (SpoolOrder::Settle(at), Some(spool)) => {
             spool.settle(at);
-            Spooled::Settled { waiting: spool.waiting() }
+            Spooled::Settled { waiting: spool.waiting(), is_full: spool.is_full() }
         }
     }
 }
@@ -207,11 +208,17 @@ mod tests {
         let nothing = || SpoolOrder::Append(Records::Lines(Vec::new()));
         assert!(matches!(ask(nothing()), Spooled::Refused { .. }));
         fs::remove_file(&blocked).unwrap();
-        assert_eq!(ask(SpoolOrder::Open), Spooled::Opened { waiting: 0, damaged: 0 });
-        assert_eq!(ask(nothing()), Spooled::Appended { waiting: 0, given_up: 0 });
-        assert_eq!(ask(SpoolOrder::Open), Spooled::Opened { waiting: 0, damaged: 0 });
+        assert_eq!(
+            ask(SpoolOrder::Open),
+            Spooled::Opened { waiting: 0, is_full: false, damaged: 0 }
+        );
+        assert_eq!(ask(nothing()), Spooled::Appended { waiting: 0, is_full: false, given_up: 0 });
+        assert_eq!(
+            ask(SpoolOrder::Open),
+            Spooled::Opened { waiting: 0, is_full: false, damaged: 0 }
+        );
         fs::remove_dir_all(&blocked).unwrap();
-        assert_eq!(ask(nothing()), Spooled::Appended { waiting: 0, given_up: 0 });
+        assert_eq!(ask(nothing()), Spooled::Appended { waiting: 0, is_full: false, given_up: 0 });
         assert!(blocked.join("logs").is_dir(), "it is made again");
     }
 }

@@ -249,7 +249,7 @@ fn what_is_more_than_the_limit_by_itself_gives_up_its_oldest_and_files_are_read_
     let all: Vec<String> = (0..100).map(long).collect();
     let dropped = usize::try_from(append(&mut spool, &all)).unwrap();
     assert!((64..68).contains(&dropped), "{dropped}");
-    assert!(spool.bytes() <= LARGE && spool.waiting() == 100 - dropped as u64);
+    assert!(spool.bytes() <= LARGE && spool.waiting() == 100 - dropped as u64 && spool.is_full());
     drop(spool);
     let mut spool = Spool::open(folder.path(), LARGE / 4).unwrap();
     assert_eq!(spool.waiting(), 100 - dropped as u64, "the limit was more");
@@ -257,4 +257,5 @@ fn what_is_more_than_the_limit_by_itself_gives_up_its_oldest_and_files_are_read_
     assert_eq!((told(&batch), batch.damaged), (vec![long(dropped)], 0));
     assert_eq!(append(&mut spool, &texts(0..1)), 0, "the file of a batch stays");
     assert_eq!(drain(&mut spool, 100), [&all[dropped..], &texts(0..1)].concat());
+    assert!(!spool.is_full());
 }
