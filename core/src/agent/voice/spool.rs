@@ -21,6 +21,8 @@
 //!
 //! Specification: "Buffers" of the node agent.
 
+mod phase;
+
 use alloc::{format, string::String, vec::Vec};
 use core::{mem, time::Duration};
 
@@ -39,6 +41,7 @@ use crate::{
     time::Mono,
     wire::spool::Place,
 };
+use phase::Phase;
 
 /// How many records wait for the disk at most, beside [`BUFFER_BYTES_MAX`]; more of them are held in memory.
 const INCOMING_MAX: usize = 20_000;
@@ -72,27 +75,6 @@ pub(super) struct Spool {
     again: Mono,
     /// What waits could not be read last.
     is_stuck: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
-    #[default]
-    Shut,
-    Opening,
-    Resting,
-    Appending,
-    Reading,
-    Settling,
-    /// The disk is not used before this time.
-    Failed(Mono),
-    Reopening,
-}
-
-impl Phase {
-    /// Whether records are held in memory alone.
-    const fn is_without_disk(self) -> bool {
-        matches!(self, Self::Failed(_) | Self::Reopening)
-    }
 }
 
 impl Spool {
@@ -153,22 +135,6 @@ impl Spool {
             | Phase::Reopening => None,
         }
     }
-
-    /// Whether it is to be opened now.
-    fn opens(&mut self, now: Mono) -> bool {
-        match self.phase {
-            Phase::Shut => self.phase = Phase::Opening,
-            Phase::Failed(until) if until <= now => self.phase = Phase::Reopening,
-            Phase::Failed(_)
-            | Phase::Opening
-            | Phase::Resting
-            | Phase::Appending
-            | Phase::Reading
-            | Phase::Settling
-            | Phase::Reopening => return false,
-        }
-        true
-    }
 }
 
 impl Pipeline {
@@ -201,7 +167,7 @@ impl Pipeline {
         if !desk.settings.spool {
             return;
         }
-        if self.spool.opens(desk.now.mono) {
+        if self.spool.phase.opens(desk.now.mono) {
             let order = SpoolOrder::Open;
             desk.effects.push(Effect::Spool { pipe: desk.pipe, order });
         }

@@ -1,0 +1,40 @@
+//! What a spool is doing, and when it is opened.
+
+use crate::time::Mono;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    #[default]
+    Shut,
+    Opening,
+    Resting,
+    Appending,
+    Reading,
+    Settling,
+    /// The disk is not used before this time.
+    Failed(Mono),
+    Reopening,
+}
+
+impl Phase {
+    /// Whether records are held in memory alone.
+    pub(super) const fn is_without_disk(self) -> bool {
+        matches!(self, Self::Failed(_) | Self::Reopening)
+    }
+
+    /// Begins to open it where it is time to, and tells so.
+    pub(super) fn opens(&mut self, now: Mono) -> bool {
+        match *self {
+            Self::Shut => *self = Self::Opening,
+            Self::Failed(until) if until <= now => *self = Self::Reopening,
+            Self::Failed(_)
+            | Self::Opening
+            | Self::Resting
+            | Self::Appending
+            | Self::Reading
+            | Self::Settling
+            | Self::Reopening => return false,
+        }
+        true
+    }
+}
