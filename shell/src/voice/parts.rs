@@ -1,15 +1,16 @@
 //! What the configuration says of metrics, logs and audit, as the core and the shell need it.
 
-use std::sync::Arc;
+use std::{fs, path::PathBuf, sync::Arc};
 
 use meshward_core::{
     agent::{
         Filter, LocalSettings, Pipe, PipeSettings, Purpose, Source, VoiceSettings,
         voice::settings_of,
     },
-    wire::ingest::Severity,
+    wire::{ingest::Severity, spool::segment_number},
 };
 use tokio::runtime::Handle;
+use tracing::warn;
 
 use super::{
     auditd::Auditd,
@@ -55,6 +56,7 @@ impl VoiceParts {
             (pipe, sources.filter_map(collector).collect())
         });
         let collectors: Collectors = collectors.collect();
+        on().for_each(|(pipe, _)| warn_of_stranded(config, pipe));
         let spools = on().filter_map(|(pipe, _)| spool(config, pipe)).collect();
         Ok(Self { collectors, endpoints: Endpoints::new(&settings)?, spools, patterns })
     }
@@ -89,7 +91,28 @@ const SPOOL: &str = "spool";
 /// Where records of this pipeline wait, if they are kept on the disk.
 fn spool(config: &Config, pipe: Pipe) -> Option<SpoolPlace> {
     let max_bytes = pipeline(config, pipe).spool_max_bytes?;
-    Some(SpoolPlace { pipe, folder: config.node.data_dir.join(SPOOL).join(pipe.name()), max_bytes })
+    Some(SpoolPlace { pipe, folder: spool_folder(config, pipe), max_bytes })
+}
+
+fn spool_folder(config: &Config, pipe: Pipe) -> PathBuf {
+    config.node.data_dir.join(SPOOL).join(pipe.name())
+}
+
+/// Records wait that nobody sends since their pipeline is not to use the disk any more.
+fn warn_of_stranded(config: &Config, pipe: Pipe) {
+    if pipeline(config, pipe).spool_max_bytes.is_some() {
+        return;
+    }
+    let (folder, name) = (spool_folder(config, pipe), pipe.name());
+    let files = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let waits = |entry: fs::DirEntry| entry.file_name().to_str().and_then(segment_number).is_some();
+    if files.map(waits).any(|waits| waits) {
+        warn!(
+            "records of the {name} wait in {} and are not sent: set {name}.spool_max_bytes until they are gone, or remove \
+             the folder",
+            folder.display()
+        );
+    }
 }
 
 const fn pipeline(config: &Config, pipe: Pipe) -> &Pipeline {

@@ -357,6 +357,22 @@ async fn records_on_the_disk_outlive_a_kill_and_an_absent_control_plane() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn records_that_wait_where_no_disk_is_to_be_used_are_told_at_the_start() {
+    let plane = fixture().await;
+    let node = node(&plane.url(), "");
+    let told =
+        || node.log().contains("are not sent: set audit.spool_max_bytes until they are gone");
+    let agent = node.start();
+    until_followed(&node).await;
+    agent.kill();
+    assert!(!told());
+    fs::create_dir_all(node.data("spool/audit")).unwrap();
+    fs::write(node.data("spool/audit/00000000000000000000.spool"), "records").unwrap();
+    let _agent = node.start();
+    until("it is told", told).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_tells_how_it_is() {
     let plane = fixture().await;
     let metrics = "[health]\nenabled = false\n[metrics]\ncollect_interval = \"5s\"\nreport_interval = \"10s\"\n";

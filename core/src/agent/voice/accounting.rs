@@ -69,7 +69,7 @@ impl Reason {
         match self {
             Self::Damaged => "as they were spoilt on the disk",
             Self::Full => {
-                "for want of room (raise the batch_size, or mend what keeps the control plane from taking them)"
+                "for want of room (raise batch_size or spool_max_bytes, or mend what keeps the control plane from taking them)"
             }
             Self::LostAtSource => {
                 "by their source, which was faster than they were read, or wrote what is no record"
