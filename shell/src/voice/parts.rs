@@ -104,9 +104,8 @@ fn warn_of_stranded(config: &Config, pipe: Pipe) {
         return;
     }
     let (folder, name) = (spool_folder(config, pipe), pipe.name());
-    let files = fs::read_dir(&folder).into_iter().flatten().flatten();
-    let waits = |entry: fs::DirEntry| entry.file_name().to_str().and_then(segment_number).is_some();
-    if files.map(waits).any(|waits| waits) {
+    let mut files = fs::read_dir(&folder).into_iter().flatten().flatten();
+    if files.any(|file| file.file_name().to_str().and_then(segment_number).is_some()) {
         warn!(
             "records of the {name} wait in {} and are not sent: set {name}.spool_max_bytes until they are gone, or remove \
              the folder",
