@@ -347,6 +347,23 @@ fn a_source_with_more_is_read_on_to_the_disk_until_it_is_full_and_then_waits() {
     assert_eq!(scene.room, 8);
 }
 
+/// No order follows that would tell that there is room.
+#[test]
+fn a_full_disk_of_which_nothing_sound_is_left_is_written_to_again() {
+    let mut scene = Scene::opened(lines(0..12).into());
+    scene.bring(0);
+    scene.pass(30);
+    assert_eq!(scene.room, 0, "it is full");
+    assert!(matches!(scene.order.take(), Some(SpoolOrder::Read { .. })));
+    scene.disk.clear();
+    let records = Records::Lines(Vec::new());
+    scene.tell(Spooled::Read { records, place: None, damaged: 900 });
+    assert_eq!((scene.desk.dropped(Reason::Damaged), scene.desk.logs().held_records), (12, 0));
+    scene.bring(0);
+    scene.pass(10);
+    assert_eq!(scene.room, 8);
+}
+
 #[test]
 fn what_the_disk_refused_and_memory_has_no_room_for_is_offered_again_after_a_while() {
     let mut scene = Scene::opened(VecDeque::new());

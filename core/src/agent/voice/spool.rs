@@ -103,7 +103,8 @@ impl Spool {
     /// room for in memory where it refuses.
     pub(super) fn room(&self, most: usize, in_memory: usize) -> usize {
         let room = most.saturating_sub(self.incoming.len() + self.appending.0);
-        match (self.is_full, self.is_refusing) {
+        // Where nothing waits any more, as on a disk whose files were spoilt, there is room whatever was told last.
+        match (self.is_full && self.waiting > 0, self.is_refusing) {
             (true, _) => 0,
             (false, true) => room.min(in_memory),
             (false, false) => room,

@@ -114,7 +114,9 @@ fn carry_out(spool: &mut Option<Spool>, place: &Place, order: SpoolOrder) -> Spo
         |error: io::Error| format!("records cannot be kept in {}: {error}", place.folder.display());
     match (order, spool) {
         (SpoolOrder::Open, spool) => open(spool, place),
-        (order, None) => unanswered(order, "they are not open".to_owned()),
+        (order, None) => {
+            unanswered(order, "the records that wait on the disk were not opened".to_owned())
+        }
         (SpoolOrder::Append(records), Some(spool)) => {
             let (frames, count) = framed(&records);
             let mut done = spool.append(&frames, count);
