@@ -1,4 +1,4 @@
-//! A local endpoint: the way to it, and the secret that is shown there, on one line.
+//! A local endpoint: the way to it, and how the records of the running agent fare there, on one line.
 
 use alloc::{format, string::String};
 
@@ -15,27 +15,27 @@ pub struct Endpoint {
     pub way: Option<Way>,
     /// The name of the secret.
     pub key: String,
-    pub secret: Secret,
+    pub fares: Fares,
 }
 
-/// Whether the agent knows the secret, which is not read for that.
+/// What became of the records that the running agent had for it, by its figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Secret {
-    /// The control plane lists it for this node.
-    Listed,
-    /// It lists others alone.
-    Unlisted,
+pub enum Fares {
+    Counted {
+        delivered: u64,
+        failed: u64,
+    },
     /// This user may not ask the agent.
     Closed,
-    /// The agent did not list any; the text tells why.
+    /// No agent told any; the text tells why.
     Unasked(String),
 }
 
 impl Endpoint {
     pub fn finding(&self) -> Finding {
         let (state, words, mend) = self.way();
-        let (worse, secret, more) = self.secret();
-        let words = format!("{}: {words}; {secret}", self.section);
+        let (worse, fares, more) = self.fares();
+        let words = format!("{}: {words}; {fares}", self.section);
         let mend = [mend, more].into_iter().find(|mend| !mend.is_empty()).unwrap_or_default();
         match state.max(worse) {
             State::Good => Finding::good(ENDPOINT, words),
@@ -67,7 +67,7 @@ impl Endpoint {
                 State::Bad,
                 cause.clone(),
                 format!(
-                    "correct {url}, and see to the CAs that this system trusts (ca-certificates)"
+                    "correct {url}, and see to the CAs that this system trusts (ca-certificates, SSL_CERT_FILE)"
                 ),
             ),
             Some(Way::Connected { address, shake }) => self.shaken(address, shake),
@@ -94,30 +94,37 @@ impl Endpoint {
         }
     }
 
-    fn secret(&self) -> (State, String, String) {
+    fn fares(&self) -> (State, String, String) {
         let key = &self.key;
-        match &self.secret {
-            Secret::Listed => {
-                (State::Good, format!("its secret {key} is listed for this node"), String::new())
-            }
-            Secret::Unlisted => (
-                State::Warn,
-                format!("its secret {key} is not among those of this node"),
-                format!(
-                    "let the control plane give this node {key}, or correct {}.local_endpoint.secret_key",
-                    self.section
-                ),
-            ),
-            Secret::Closed => (
-                State::Bad,
-                format!("whether its secret {key} is known cannot be told as this user"),
-                ASK.into(),
-            ),
-            Secret::Unasked(cause) => (
+        match &self.fares {
+            Fares::Counted { delivered: 0, failed: 0 } => (
                 State::Good,
-                format!("its secret {key} was not looked for: {cause}"),
+                format!(
+                    "it was given no record yet, and its token, the secret {key}, is asked for with the first"
+                ),
                 String::new(),
             ),
+            Fares::Counted { delivered: 0, failed } => (
+                State::Warn,
+                format!("it took none of {failed} records"),
+                format!(
+                    "see in the log of the agent why: whether the control plane has the secret {key}, and the receiver \
+                     takes it"
+                ),
+            ),
+            Fares::Counted { delivered, failed } => (
+                State::Good,
+                format!(
+                    "it took {delivered} records since the start of the agent, and {failed} not"
+                ),
+                String::new(),
+            ),
+            Fares::Closed => {
+                (State::Bad, "how its records fare cannot be told as this user".into(), ASK.into())
+            }
+            Fares::Unasked(cause) => {
+                (State::Good, format!("how its records fare is not known: {cause}"), String::new())
+            }
         }
     }
 }

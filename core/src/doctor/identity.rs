@@ -56,7 +56,9 @@ impl Identities {
         match Identity::load(files) {
             Ok(Some(identity)) => {
                 let (node, address) = (&identity.file.node_id, &identity.file.mesh_ip);
-                findings.push(Finding::good(IDENTITY, format!("node {node} at {address}")));
+                if findings.is_empty() {
+                    findings.push(Finding::good(IDENTITY, format!("node {node} at {address}")));
+                }
             }
             Ok(None) => {
                 findings.push(Finding::good(IDENTITY, "this node is not registered yet"));

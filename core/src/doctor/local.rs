@@ -1,8 +1,11 @@
-//! What the agent offers on this node: its socket, its health listener, and its hooks.
+//! What the agent offers on this node: its socket, its listeners, and its hooks.
 
 use alloc::{format, string::String, vec, vec::Vec};
 
-use super::{Finding, Holder};
+use super::{
+    Finding, Holder,
+    port::{Listener, Place},
+};
 use crate::{
     agent::{
         FoundHook, FoundProgram, Scan, Sight,
@@ -13,7 +16,6 @@ use crate::{
 };
 
 const SOCKET: &str = "socket";
-const HEALTH: &str = "health listener";
 const HOOKS: &str = "hooks";
 
 /// What was found of it.
@@ -24,9 +26,9 @@ pub struct Local {
     pub socket_path: String,
     /// Absent where it did not end in time.
     pub socket: Option<Socket>,
-    /// The address of the health listener, where one is wanted.
-    pub health: Option<String>,
-    pub port: Option<Port>,
+    /// Where each is wanted.
+    pub health: Option<Place>,
+    pub tcp: Option<Place>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,24 +50,13 @@ pub enum Socket {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Port {
-    Free,
-    /// What listens answers as an agent does.
-    Agent,
-    Other,
-}
-
 impl Local {
     pub fn findings(&self) -> Vec<Finding> {
         let socket =
             self.socket.as_ref().map_or_else(|| Finding::unseen(SOCKET), |seen| self.socket(seen));
-        let health = match (&self.health, self.port) {
-            (None, _) => Finding::good(HEALTH, "not wanted (health.enabled is false)"),
-            (Some(_), None) => Finding::unseen(HEALTH),
-            (Some(at), Some(port)) => self.health(at, port),
-        };
-        vec![socket, health]
+        let health = Listener::Health.finding(self.health.as_ref(), self.agent);
+        let tcp = Listener::Tcp.finding(self.tcp.as_ref(), self.agent);
+        vec![socket, health, tcp]
     }
 
     fn socket(&self, seen: &Socket) -> Finding {
@@ -105,40 +96,6 @@ impl Local {
                 "look at the log of the agent, or at who listens there, and ask again",
             ),
             (Socket::Answers { group, has_group }, _) => answers(path, *group, *has_group),
-        }
-    }
-
-    fn health(&self, at: &str, port: Port) -> Finding {
-        if at.ends_with(":0") {
-            return Finding::good(
-                HEALTH,
-                format!("{at} is a port that the kernel gives, not looked at"),
-            );
-        }
-        match (port, self.agent) {
-            (Port::Agent, Holder::Process(_)) => Finding::good(HEALTH, format!("{at} answers")),
-            (Port::Free, Holder::Nobody) => Finding::good(HEALTH, format!("{at} is free")),
-            (Port::Free, Holder::Process(_)) => Finding::bad(
-                HEALTH,
-                format!("nobody listens at {at} although the agent runs"),
-                "start the agent again, which may have been started with another address",
-            ),
-            (Port::Free, Holder::Hidden) => {
-                Finding::untold(HEALTH, format!("{at} is free, and whether an agent runs"))
-            }
-            (Port::Agent, Holder::Nobody) => Finding::bad(
-                HEALTH,
-                format!("another agent listens at {at}"),
-                "stop it, or set health.listen",
-            ),
-            (Port::Agent, Holder::Hidden) => {
-                Finding::untold(HEALTH, format!("an agent listens at {at}; whether it is this one"))
-            }
-            (Port::Other, _) => Finding::bad(
-                HEALTH,
-                format!("another program listens at {at}, so that the agent does not start"),
-                "stop that program, or set health.listen",
-            ),
         }
     }
 }

@@ -11,17 +11,21 @@ mod journal;
 mod kernel;
 mod local;
 mod plane;
+mod port;
 pub mod proc;
+mod roots;
 
 use alloc::{format, string::String};
 
 pub use data::{DataDir, Folder, Holder, ROOM_MIN, ROOM_WARN};
-pub use endpoint::{Endpoint, Secret};
+pub use endpoint::{Endpoint, Fares};
 pub use identity::{Identities, KeptFile, Tokens};
 pub use journal::journal;
 pub use kernel::{Ability, Seen, There};
-pub use local::{Local, Port, Socket, hooks};
+pub use local::{Local, Socket, hooks};
 pub use plane::{Health, Plane, Shake, TlsFault, Way};
+pub use port::{Place, Port, TcpToken, TokenSeen};
+pub use roots::Roots;
 
 use crate::legible;
 

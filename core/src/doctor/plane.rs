@@ -70,6 +70,8 @@ pub enum TlsFault {
     Name,
     /// Nobody who is trusted has signed it.
     Chain,
+    /// Something else is wrong with the certificate, which the text names.
+    Refused(String),
     Other(String),
 }
 
@@ -100,7 +102,8 @@ impl Plane {
             Way::Unprepared { cause } => vec![Finding::bad(
                 TLS,
                 cause,
-                "correct control_plane.ca_file, and let the user of the agent read it; ask as that user",
+                "correct control_plane.ca_file, let the user of the agent read it, and ask as that user; or see to the \
+                 CAs of this system (ca-certificates, SSL_CERT_FILE)",
             )],
             Way::Connected { address, shake } => {
                 let open = Finding::good(CONNECT, format!("{address} answers"));
@@ -168,6 +171,11 @@ impl TlsFault {
             Self::Chain => (
                 "the certificate is from a CA that this node does not trust",
                 "name the CA in control_plane.ca_file, or let the control plane send the whole chain",
+            ),
+            Self::Refused(cause) => (
+                cause.as_str(),
+                "see who answers there; where it is the control plane, name in control_plane.ca_file the CA that has \
+                 signed it, and give it a certificate of a server",
             ),
             Self::Other(cause) => {
                 (cause.as_str(), "see whether the port of control_plane.url speaks TLS")

@@ -45,6 +45,7 @@ fn whatever_is_not_good_says_how_to_mend_it_and_what_is_good_does_not() {
         TlsFault::NotYetValid,
         TlsFault::Name,
         TlsFault::Chain,
+        TlsFault::Refused("forged".into()),
         TlsFault::Other("odd".into()),
     ];
     let shakes = [
@@ -180,7 +181,8 @@ fn a_node_without_an_identity_needs_a_token_and_one_with_it_does_not() {
         kept: vec![kept(0o600), kept(0o604)],
         ..identities(registered, Tokens::default())
     };
-    assert_eq!(worst(&open.findings()), State::Bad);
+    let findings = open.findings();
+    assert!(findings.iter().all(|finding| finding.state == State::Bad), "{findings:?}");
     let closed = Identities { files: Err("denied".into()), ..open };
     assert_eq!(worst(&closed.findings()), State::Bad);
 }
@@ -201,8 +203,8 @@ fn local(agent: Holder, socket: Socket, port: Port) -> Local {
         agent,
         socket_path: "/run/meshward/api.sock".into(),
         socket: Some(socket),
-        health: Some(":9101".into()),
-        port: Some(port),
+        health: Some((":9101".into(), Some(port))),
+        tcp: Some(("127.0.0.1:9100".into(), Some(port))),
     }
 }
 
@@ -224,7 +226,7 @@ fn what_the_agent_offers_is_held_against_whether_it_runs() {
         let agent = if running { Holder::Process(7) } else { Holder::Nobody };
         let findings = local(agent, socket.clone(), port).findings();
         let states: Vec<_> = findings.iter().map(|finding| finding.state).collect();
-        assert_eq!(states, [at_socket, at_port], "{running} {socket:?} {port:?}");
+        assert_eq!(states, [at_socket, at_port, at_port], "{running} {socket:?} {port:?}");
     }
 }
 
@@ -276,7 +278,7 @@ fn another_user_is_who_does_not_own_the_data_directory_or_cannot_come_near_it() 
 #[test]
 fn a_port_that_the_kernel_gives_is_not_looked_at() {
     for agent in [Holder::Nobody, Holder::Process(7), Holder::Hidden] {
-        let health = Some("127.0.0.1:0".into());
+        let health = Some(("127.0.0.1:0".into(), Some(Port::Other)));
         let findings = Local { health, ..local(agent, Socket::Absent, Port::Free) }.findings();
         assert_eq!(findings[1].state, State::Good, "{findings:?}");
     }

@@ -1,6 +1,6 @@
 //! What the doctor makes of where records come from and go to.
 
-use meshward_core::doctor::{Endpoint, Secret, Shake, State, TlsFault, Way, journal};
+use meshward_core::doctor::{Endpoint, Fares, Shake, State, TlsFault, Way, journal};
 
 #[test]
 fn whatever_is_not_good_of_records_says_how_to_mend_it_and_what_is_good_does_not() {
@@ -11,8 +11,8 @@ fn whatever_is_not_good_of_records_says_how_to_mend_it_and_what_is_good_does_not
         }
     }
     for way in ways() {
-        for secret in [Secret::Listed, Secret::Unlisted, Secret::Closed] {
-            findings.push(endpoint(way.clone(), secret).finding());
+        for fares in [counted(0, 0), counted(0, 9), counted(9, 1), Fares::Closed] {
+            findings.push(endpoint(way.clone(), fares).finding());
         }
     }
     for finding in findings {
@@ -53,22 +53,35 @@ fn ways() -> Vec<Option<Way>> {
     all.map(Some).chain([None]).collect()
 }
 
-fn endpoint(way: Option<Way>, secret: Secret) -> Endpoint {
-    Endpoint { section: "logs", way, key: "sink-token".into(), secret }
+const fn counted(delivered: u64, failed: u64) -> Fares {
+    Fares::Counted { delivered, failed }
+}
+
+fn endpoint(way: Option<Way>, fares: Fares) -> Endpoint {
+    Endpoint { section: "logs", way, key: "sink-token".into(), fares }
 }
 
 #[test]
-fn an_endpoint_is_good_only_where_it_answers_with_a_good_certificate_and_its_secret_is_not_missing()
-{
+fn an_endpoint_is_good_only_where_it_answers_with_a_good_certificate_and_takes_records() {
     for way in ways() {
-        let is_sound = matches!(way, Some(Way::Connected { shake: Shake::Sound, .. }));
-        let listed = endpoint(way.clone(), Secret::Listed).finding();
-        assert_eq!(listed.state == State::Good, is_sound, "{listed:?}");
-        assert_ne!(endpoint(way.clone(), Secret::Unlisted).finding().state, State::Good);
-        let closed = endpoint(way.clone(), Secret::Closed).finding();
+        let is_sound = is_whole(&way);
+        for fares in [counted(0, 0), counted(5, 0), counted(5, 9)] {
+            let finding = endpoint(way.clone(), fares).finding();
+            assert_eq!(finding.state == State::Good, is_sound, "{finding:?}");
+        }
+        let refused = endpoint(way.clone(), counted(0, 9)).finding();
+        assert_ne!(refused.state, State::Good);
+        assert!(refused.words.contains("it took none of 9 records"), "{refused:?}");
+        let closed = endpoint(way.clone(), Fares::Closed).finding();
         assert!(closed.state == State::Bad && closed.words.contains("as this user"), "{closed:?}");
-        let unasked = endpoint(way, Secret::Unasked("no agent".into())).finding();
-        assert_eq!(unasked.state, listed.state);
-        assert!(unasked.words.contains("sink-token was not looked for: no agent"), "{unasked:?}");
+        let unasked = endpoint(way, Fares::Unasked("no agent".into())).finding();
+        assert_eq!(unasked.state == State::Good, is_sound);
+        assert!(unasked.words.contains("is not known: no agent"), "{unasked:?}");
     }
+    let refused = endpoint(ways().into_iter().find(is_whole).unwrap(), counted(0, 9)).finding();
+    assert!(refused.mend.contains("the secret sink-token"), "{refused:?}");
+}
+
+fn is_whole(way: &Option<Way>) -> bool {
+    matches!(way, Some(Way::Connected { shake: Shake::Sound, .. }))
 }

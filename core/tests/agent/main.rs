@@ -9,6 +9,7 @@ mod counter;
 mod device;
 mod dispatch;
 mod doctor;
+mod doctor_doors;
 mod doctor_records;
 mod events;
 mod events_node;

@@ -23,6 +23,7 @@ pub(crate) use bare::{bare, told};
 use convert::{base, failed, received, sent};
 pub(crate) use door::Door;
 pub(crate) use endpoint::Endpoint;
+pub(crate) use tls::system_roots;
 
 /// How the control plane is reached.
 #[derive(Clone, Debug)]

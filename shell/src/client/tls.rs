@@ -50,6 +50,13 @@ fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, ClientError> {
     if roots.is_empty() { Err(ClientError::NoRoots) } else { Ok(roots) }
 }
 
+/// How many certificates of this system can be trusted, and the first that cannot be read. It blocks on the disk.
+pub(crate) fn system_roots() -> (usize, Option<String>) {
+    let system = rustls_native_certs::load_native_certs();
+    let (count, _) = RootCertStore::empty().add_parsable_certificates(system.certs);
+    (count, system.errors.first().map(|error| crate::run::causes(error)))
+}
+
 /// Adds every certificate of a PEM file, each of which must be sound.
 fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), ClientError> {
     let unreadable = |source| ClientError::CaFile { path: path.to_owned(), source };

@@ -1,8 +1,6 @@
 //! The local endpoints: a connection and TLS with the settings of each, and no more; no token is sent.
 
-use std::path::Path;
-
-use meshward_core::doctor::{Endpoint, Finding, Secret, Way};
+use meshward_core::doctor::{Endpoint, Fares, Finding, Way};
 use reqwest::Url;
 
 use super::{
@@ -34,12 +32,12 @@ async fn one(
     let endpoint = pipeline.local_endpoint.clone().filter(|_| pipeline.enabled)?;
     let socket = config.local_api.socket_path.clone();
     let key = endpoint.secret_key.clone();
-    let seen = bounded(work, LOOK_MAX, move || seen(&endpoint, &socket)).await;
-    let (way, secret) = match seen {
-        Some((way, secret)) => (Some(way), secret),
-        None => (None, Secret::Unasked("something hangs on the way".to_owned())),
+    let looked = move || (seen(&endpoint), local::fares(&socket, section));
+    let (way, fares) = match bounded(work, LOOK_MAX, looked).await {
+        Some((way, fares)) => (Some(way), fares),
+        None => (None, Fares::Unasked("something hangs on the way".to_owned())),
     };
-    Some(Endpoint { section, way, key, secret }.finding())
+    Some(Endpoint { section, way, key, fares }.finding())
 }
 
 /// Where it is, without what is asked for there.
@@ -48,13 +46,12 @@ fn origin(url: &str) -> String {
     parsed.unwrap_or_else(|_| url.to_owned())
 }
 
-fn seen(endpoint: &LocalEndpoint, socket: &Path) -> (Way, Secret) {
+fn seen(endpoint: &LocalEndpoint) -> Way {
     let settings = ClientSettings {
         url: origin(&endpoint.url),
         ca_file: None,
         tls_insecure_skip_verify: endpoint.tls_insecure_skip_verify,
         connect_timeout: CONNECT_MAX,
     };
-    let secret = local::secret(socket, &endpoint.secret_key);
-    (way(&settings, endpoint.tls_insecure_skip_verify), secret)
+    way(&settings, endpoint.tls_insecure_skip_verify)
 }

@@ -12,11 +12,7 @@ use std::{
     time::Duration,
 };
 
-use meshward_core::{
-    doctor::{Holder, Local, Port, Secret, Socket},
-    wire::json,
-};
-use serde::Deserialize;
+use meshward_core::doctor::{Fares, Holder, Local, Place, Port, Socket, TcpToken, TokenSeen};
 
 use super::LOOK_MAX;
 use crate::{
@@ -31,8 +27,8 @@ const WAIT_MAX: Duration = Duration::from_secs(2);
 /// How much of an answer is read whose status tells enough.
 const ANSWER_MAX: u64 = 4096;
 
-/// How much is read of a list.
-const LIST_MAX: u64 = 1 << 20;
+/// How much is read of the figures.
+const FIGURES_MAX: u64 = 1 << 20;
 
 const GROUP_WRITE: u32 = 0o020;
 
@@ -47,19 +43,40 @@ impl Looked {
 }
 
 pub(super) async fn look(config: &Config) -> Looked {
-    let path = config.local_api.socket_path.clone();
-    let listen = config.health.enabled.then(|| config.health.listen.clone());
-    let (socket_path, health) =
-        (path.display().to_string(), listen.as_ref().map(ToString::to_string));
-    let socket = bounded("doctor socket", LOOK_MAX, move || socket(&path));
-    let port = async {
-        match listen {
-            Some(listen) => bounded("doctor port", LOOK_MAX, move || port(&listen)).await,
-            None => None,
+    let local = &config.local_api;
+    let path = local.socket_path.clone();
+    let socket_path = path.display().to_string();
+    let health = config.health.enabled.then(|| config.health.listen.clone());
+    let tcp = local.http_enabled.then(|| local.http_listen.clone());
+    let (socket, health, tcp) = tokio::join!(
+        bounded("doctor socket", LOOK_MAX, move || socket(&path)),
+        place("doctor health", health, ("/healthz", is_healthy)),
+        place("doctor tcp", tcp, ("/v1/status", asks_for_a_token)),
+    );
+    Looked(Local { agent: Holder::Hidden, socket_path, socket, health, tcp })
+}
+
+/// The token of the TCP listener, where one is wanted.
+pub(super) async fn token(config: &Config) -> Option<TcpToken> {
+    let local = &config.local_api;
+    let file = local.http_token_file.clone().filter(|_| local.http_enabled)?;
+    let path = file.display().to_string();
+    let seen = bounded("doctor token", LOOK_MAX, move || match local::token::look(&file) {
+        Ok((_, weaknesses)) => TokenSeen::Usable { weaknesses },
+        Err(error) => {
+            TokenSeen::Refused { words: error.fault.to_string(), mend: error.fault.mend() }
         }
-    };
-    let (socket, port) = tokio::join!(socket, port);
-    Looked(Local { agent: Holder::Hidden, socket_path, socket, health, port })
+    });
+    Some(TcpToken { path, seen: seen.await })
+}
+
+/// What an agent is asked for by TCP, and how its answer is known.
+type Known = (&'static str, fn(&str) -> bool);
+
+async fn place(work: &'static str, listen: Option<ListenAddress>, known: Known) -> Option<Place> {
+    let listen = listen?;
+    let at = listen.to_string();
+    Some((at, bounded(work, LOOK_MAX, move || port(&listen, known)).await))
 }
 
 fn socket(path: &Path) -> Socket {
@@ -99,30 +116,30 @@ fn at_socket(path: &Path, asked_for: &str, max: u64) -> io::Result<String> {
     asked(stream, asked_for, max)
 }
 
-/// A secret as the agent lists it, without its value.
-#[derive(Deserialize)]
-struct Listed {
-    key: String,
-}
-
-/// Whether the agent lists a secret of this name; its value is asked of nobody.
-pub(super) fn secret(socket: &Path, key: &str) -> Secret {
-    let answer = match at_socket(socket, "/v1/state/secrets", LIST_MAX) {
+/// How the records for the local endpoint of a pipeline fare, by the figures of the agent.
+pub(super) fn fares(socket: &Path, pipeline: &str) -> Fares {
+    let answer = match at_socket(socket, "/metrics", FIGURES_MAX) {
         Ok(answer) => answer,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Secret::Closed,
-        Err(error) => return Secret::Unasked(format!("no agent lists any ({error})")),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Fares::Closed,
+        Err(error) => return Fares::Unasked(format!("no agent tells it ({error})")),
     };
-    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).filter(|_| is_answer(&answer));
-    match body.and_then(|body| json::decode_tolerant::<Vec<Listed>>(body.as_bytes()).ok()) {
-        Some(listed) if listed.iter().any(|listed| listed.key == key) => Secret::Listed,
-        Some(_) => Secret::Unlisted,
-        None if answer.starts_with("HTTP/1.1 403 ") => Secret::Closed,
-        None => Secret::Unasked("the agent does not list any now".to_owned()),
+    let count = |outcome: &str| {
+        let labels = format!("{{pipeline=\"{pipeline}\",outcome=\"{outcome}\"}} ");
+        let figure = |line: &str| {
+            line.strip_prefix("meshward_local_records_total")?.strip_prefix(&labels)?.parse().ok()
+        };
+        answer.lines().find_map(figure)
+    };
+    match (count("delivered"), count("failed")) {
+        (Some(delivered), Some(failed)) if is_answer(&answer) => {
+            Fares::Counted { delivered, failed }
+        }
+        _ => Fares::Unasked("the agent does not tell it now".to_owned()),
     }
 }
 
 /// Whoever listens on this node at the port is in the way of the agent, or is the agent.
-fn port(listen: &ListenAddress) -> Port {
+fn port(listen: &ListenAddress, (path, is_agents): Known) -> Port {
     let here = |address: SocketAddr| match address.ip() {
         ip if !ip.is_unspecified() => address,
         ip if ip.is_ipv4() => SocketAddr::from(([127, 0, 0, 1], address.port())),
@@ -135,8 +152,8 @@ fn port(listen: &ListenAddress) -> Port {
         let answer = stream
             .set_read_timeout(Some(WAIT_MAX))
             .and_then(|()| stream.set_write_timeout(Some(WAIT_MAX)))
-            .and_then(|()| asked(stream, "/healthz", ANSWER_MAX));
-        let is_agent = answer.is_ok_and(|text| is_answer(&text) && text.ends_with("\r\n\r\nok\n"));
+            .and_then(|()| asked(stream, path, ANSWER_MAX));
+        let is_agent = answer.is_ok_and(|text| is_agents(&text));
         port = if is_agent { Port::Agent } else { Port::Other };
     }
     port
@@ -147,6 +164,15 @@ fn asked(mut stream: impl io::Read + io::Write, path: &str, max: u64) -> io::Res
     let mut bytes = Vec::new();
     stream.take(max).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn is_healthy(text: &str) -> bool {
+    is_answer(text) && text.ends_with("\r\n\r\nok\n")
+}
+
+/// How the TCP listener answers who shows no token; whoever listens there is not given it.
+fn asks_for_a_token(text: &str) -> bool {
+    text.starts_with("HTTP/1.1 401 ") && text.trim_end().ends_with("{\"error\":\"unauthorized\"}")
 }
 
 fn is_answer(text: &str) -> bool {

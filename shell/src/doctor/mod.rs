@@ -23,17 +23,20 @@ const LOOK_MAX: Duration = Duration::from_secs(9);
 
 /// Looks at all that this configuration stands on.
 pub async fn examine(config: &Config) -> Vec<Finding> {
-    let (on_disk, reached, hooks, local, sources, endpoints) = tokio::join!(
+    let (on_disk, reached, roots, hooks, local, token, sources, endpoints) = tokio::join!(
         disk(config),
         plane::reach(config),
+        plane::roots(config),
         hooks(config),
         local::look(config),
+        local::token(config),
         sources::look(config),
         endpoint::look(config),
     );
     let agent = on_disk.as_ref().map_or(Holder::Hidden, |(data, _)| data.holder());
     let foreign = on_disk.as_ref().is_some_and(|(data, _)| data.is_foreign());
     let mut findings = reached.findings();
+    findings.extend(roots);
     match on_disk {
         None => findings.push(Finding::unseen("data directory")),
         Some((data, identities)) => {
@@ -46,6 +49,7 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
         Some(sight) => doctor::hooks(clock::now(), sight, foreign),
     });
     findings.extend(local.of(agent).findings());
+    findings.extend(token.iter().flat_map(|token| token.findings(foreign)));
     findings.extend(abilities(config, agent, foreign).await);
     findings.extend(sources.findings(foreign));
     findings.extend(endpoints);

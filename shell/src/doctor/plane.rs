@@ -12,7 +12,7 @@ use meshward_core::{
         Answer,
         heartbeat::skew::{DATE_PRECISION, Skew},
     },
-    doctor::{Health, Plane, Shake, TlsFault, Way},
+    doctor::{Finding, Health, Plane, Roots, Shake, TlsFault, Way},
     wire::{
         control,
         http::{Body, Headers, Method, Request, Response},
@@ -25,9 +25,9 @@ use rustls::CertificateError as Cause;
 use super::LOOK_MAX;
 use crate::{
     actions::bounded::bounded,
-    client::{Client, ClientSettings, Door},
+    client::{self, Client, ClientSettings, Door},
     clock,
-    config::Config,
+    config::{Config, LocalEndpoint},
 };
 
 /// How long one address may take to answer, and each word of TLS.
@@ -90,6 +90,32 @@ fn shaken(door: &Door, insecure: bool, (address, mut stream): (SocketAddr, TcpSt
     Way::Connected { address, shake }
 }
 
+/// Whose certificates are trusted, where somebody is asked by TLS and certificates count.
+pub(super) async fn roots(config: &Config) -> Option<Finding> {
+    let plane = &config.control_plane;
+    let by_tls = plane.url.starts_with("https:") && !plane.tls_insecure_skip_verify;
+    let pipelines = [&config.metrics, &config.logs.pipeline, &config.audit.pipeline];
+    let verified = |endpoint: &LocalEndpoint| !endpoint.tls_insecure_skip_verify;
+    let has_endpoint = pipelines
+        .iter()
+        .filter(|pipeline| pipeline.enabled)
+        .any(|pipeline| pipeline.local_endpoint.as_ref().is_some_and(verified));
+    let spare = !has_endpoint && plane.ca_file.is_some();
+    if !by_tls && !has_endpoint {
+        return None;
+    }
+    let looked = bounded("doctor roots", LOOK_MAX, move || {
+        let (count, complaint) = client::system_roots();
+        let variable = |name| {
+            std::env::var_os(name).map(|value| format!("{name}={}", value.to_string_lossy()))
+        };
+        let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().filter_map(variable);
+        let named = named.reduce(|all, one| format!("{all} {one}"));
+        Roots { count, complaint, named, spare }.finding()
+    });
+    Some(looked.await.unwrap_or_else(|| Finding::unseen("ca certificates")))
+}
+
 fn limited(stream: &TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(CONNECT_MAX))?;
     stream.set_write_timeout(Some(CONNECT_MAX))
@@ -113,7 +139,7 @@ fn fault(error: &io::Error) -> TlsFault {
         (matches!(cause, Cause::UnknownIssuer), TlsFault::Chain),
     ];
     let known = rows.into_iter().find_map(|(is_so, fault)| is_so.then_some(fault));
-    known.unwrap_or_else(|| TlsFault::Other(format!("the certificate is refused ({cause})")))
+    known.unwrap_or_else(|| TlsFault::Refused(format!("the certificate is refused ({cause})")))
 }
 
 fn told(error: &dyn Error) -> String {

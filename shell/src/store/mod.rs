@@ -75,6 +75,7 @@ impl Store {
         }
         let path = directory::normal(data_dir);
         let mut directory = Directory::open(&path)?;
+        glance::warn_of_open(&path);
         let state = open_state(&mut directory, path.join(STATE))?;
         let vault = Vault::open(directory).map_err(|fault| unreadable(&path, fault))?;
         Ok(Self { path, vault, state: Some(state), token_file: None })

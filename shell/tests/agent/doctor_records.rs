@@ -12,7 +12,7 @@ use meshward_fixture::{Fixture, Options};
 
 use crate::{
     doctor::{check, examined},
-    node::{Node, counter, fixture, get},
+    node::{Node, counter, fixture, get, until},
 };
 
 const QUIET: &str = "[health]\nenabled = false\n[actions]\nenabled = false\n";
@@ -74,14 +74,40 @@ async fn a_local_endpoint_is_looked_at_with_its_own_settings_and_given_nothing()
     let node = with_endpoint(&plane.url(), &url, "tls_insecure_skip_verify = true\n");
     let (state, words) = check(&node, "local endpoints");
     assert!(state == "warn" && words.contains("is trusted with its records"), "{words}");
-    assert!(words.contains("its secret local-token was not looked for: no agent"), "{words}");
-    let _agent = node.start();
-    crate::node::until("it is ready", || node.run(&["status"]).status.success()).await;
-    let (_, words) = check(&node, "local endpoints");
-    assert!(words.contains("its secret local-token is not among those of this node"), "{words}");
+    assert!(words.contains("how its records fare is not known: no agent"), "{words}");
     assert_eq!(counter(&plane, "secrets_count"), 0, "the secret is not fetched");
     let asked = get(&plane, "/test/requests").to_string();
     assert!(!asked.contains("/local/audit"), "nothing is sent to it: {asked}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn how_the_records_for_a_local_endpoint_fare_is_told_by_the_agent_that_runs() {
+    let tls_addr = Some("127.0.0.1:0".parse().unwrap());
+    let plane = Fixture::start(Options { tls_addr, ..Options::default() }).await.unwrap();
+    let url = format!("https://{}/local/audit", plane.tls_addr().unwrap());
+    let node = with_endpoint(&plane.url(), &url, "tls_insecure_skip_verify = true\n");
+    node.amend("[audit]\n", "[audit]\ncollect_interval = \"1s\"\nreport_interval = \"1s\"\n");
+    let agent = node.start();
+    until("it is ready", || node.run(&["status"]).status.success()).await;
+    let (_, words) = check(&node, "local endpoints");
+    assert!(words.contains("the secret local-token, is asked for with the first"), "{words}");
+    until("its start is told there", || counter(&plane, "local_audit_count") > 0).await;
+    let taken =
+        || check(&node, "local endpoints").1.contains("since the start of the agent, and 0 not");
+    until("it is told", taken).await;
+    drop(agent);
+    let bad = with_endpoint(
+        &plane.url(),
+        &url.replace("/local/audit", "/nowhere"),
+        "tls_insecure_skip_verify = true\n",
+    );
+    bad.amend("[audit]\n", "[audit]\ncollect_interval = \"1s\"\nreport_interval = \"1s\"\n");
+    let _agent = bad.start();
+    until("it is told", || {
+        let (state, words) = check(&bad, "local endpoints");
+        state == "warn" && words.contains("it took none of ")
+    })
+    .await;
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod crash;
 mod dispatch;
 mod doctor;
 mod doctor_as;
+mod doctor_doors;
 mod doctor_records;
 mod exits;
 #[cfg(feature = "fault-tests")]

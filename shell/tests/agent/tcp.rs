@@ -15,14 +15,14 @@ use crate::{
     watch::line_with,
 };
 
-const TOKEN: &str = "canary-of-the-local-token";
+pub(crate) const TOKEN: &str = "canary-of-the-local-token";
 
-fn free() -> SocketAddr {
+pub(crate) fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 /// A node with the listener there, and its token in a file of this mode.
-fn node(url: &str, listen: SocketAddr, token: &str, mode: u32) -> Node {
+pub(crate) fn node(url: &str, listen: SocketAddr, token: &str, mode: u32) -> Node {
     let node = Node::new(url, "[health]\nenabled = false\n");
     let file = node.path("local-token");
     let config = format!(
@@ -118,10 +118,14 @@ async fn a_token_file_that_holds_none_or_is_not_there_stops_the_start_with_its_m
         text(&ended.stderr)
     };
     let told = refused();
-    let mend = "holds no token: write one of 16 bytes or more into it";
+    let mend = "is empty: write a token of 16 bytes or more into it";
     assert!(told.contains("local_api.http_token_file") && told.contains(mend), "{told}");
     fs::remove_file(node.path("local-token")).unwrap();
-    assert!(refused().contains("cannot read it"));
+    let told = refused();
+    assert!(
+        told.contains("cannot be read (No such file") && told.contains("write a token"),
+        "{told}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -159,7 +159,9 @@ impl Pace {
 
     /// An agent breaks its stream off, for whatever reason.
     pub(super) fn hung_up(&mut self, at: usize, now: Mono) {
-        self.nodes[at].stream.lacking.get_or_insert(now);
+        let stream = &mut self.nodes[at].stream;
+        stream.lacking.get_or_insert(now);
+        stream.closes(now);
     }
 
     /// A stream was good for something.
@@ -262,11 +264,16 @@ impl Stream {
         self.ended = None;
     }
 
-    /// A wait is a quarter shorter at most, and none is behind an end that came in order.
-    fn failed(&mut self, now: Mono, in_order: bool) {
+    /// Whoever ends a stream that was up for long, it made up for the failures before it.
+    fn closes(&mut self, now: Mono) {
         if self.opened.take().is_some_and(|at| now.since(at) >= PROVEN_AFTER) {
             self.failures = 0;
         }
+    }
+
+    /// A wait is a quarter shorter at most, and none is behind an end that came in order.
+    fn failed(&mut self, now: Mono, in_order: bool) {
+        self.closes(now);
         let wait = Duration::from_secs(1 << self.failures.min(6)).min(STREAM_WAIT_MAX);
         self.failures += 1;
         self.waits(now, if in_order { wait } else { wait * 3 / 4 });

@@ -3,6 +3,7 @@
 use meshward_sim::{
     Event::{Block, Bus, Crash, RestartPlane, SetClock, Unblock},
     Script, World,
+    net::Fate,
     route::Route::{Events, Pull, Rotate},
     script::{
         Bus::{
@@ -63,6 +64,17 @@ fn a_silent_stream_counts_as_broken_behind_its_idle_limit() {
     let world = play(Script::quiet(1).flows(1, flow));
     assert_eq!(world.journal.served(Events), [200, 200]);
     assert_eq!(sent(&world, Events, 88, 96), 1);
+}
+
+/// Found by a drawn world: the check counted the failures before a stream that the node itself had broken off.
+#[test]
+fn a_stream_that_was_up_for_long_makes_up_for_earlier_failures_though_it_fell_silent() {
+    let lost = |script: Script, nth| script.meets(Events, nth, Fate::LOST_REQUEST);
+    let script = (1..=3).fold(Script::quiet(1), lost);
+    let script = script.at(200, Bus(Stall { node: 0, seconds: 120 })).at(300, Bus(Cut { node: 0 }));
+    let world = play(script);
+    assert_eq!(world.journal.served(Events), [200, 200, 200]);
+    assert_eq!(sent(&world, Events, 300, 303), 1, "as if it were the second failure");
 }
 
 #[test]

@@ -65,7 +65,7 @@ impl Reason {
     }
 
     /// As an operator reads it, with the mend where there is one.
-    const fn words(self) -> &'static str {
+    const fn words(self, pipe: Pipe) -> &'static str {
         match self {
             Self::Damaged => "as they were spoilt on the disk",
             Self::Full => {
@@ -76,9 +76,13 @@ impl Reason {
             }
             Self::Malformed => "as the control plane called their batch malformed",
             Self::NotProvisioned => "as the control plane is not set up to take them",
-            Self::Stopped => {
-                "at a stop (those of files and of the journal are read again after a start)"
-            }
+            Self::Stopped => match pipe {
+                Pipe::Metrics => "at a stop",
+                Pipe::Logs => {
+                    "at a stop (those of files and of the journal are read again after a start)"
+                }
+                Pipe::Audit => "at a stop (those of a file are read again after a start)",
+            },
             Self::TooLarge => "as too large for the control plane",
             Self::Unconvertible => "as they lack what the control plane demands",
         }
@@ -161,7 +165,7 @@ impl Account {
         let parts: Vec<String> = Reason::ALL
             .into_iter()
             .filter(|reason| self.untold(*reason) > 0)
-            .map(|reason| format!("{} {}", self.untold(reason), reason.words()))
+            .map(|reason| format!("{} {}", self.untold(reason), reason.words(pipe)))
             .collect();
         self.told = self.dropped;
         if parts.is_empty() {
