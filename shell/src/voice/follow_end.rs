@@ -8,6 +8,7 @@
 //! | a shorter one, or one that begins otherwise | from its beginning |
 //! | another file in its place | the one before to its end, where it still is beside it, then this one from its beginning |
 //! | one after another in its place while nothing is wanted | each of them in turn, [`LATER_MAX`] at the most |
+//! | none in its place, [`GONE_AFTER`] rounds in a row | the one before, which may still be written to; it is told |
 //!
 //! A line that has not ended waits; one that is too long is counted as soon as that is known, and passed over.
 //!
@@ -40,6 +41,9 @@ const CHUNK: usize = 64 << 10;
 /// How many files are held that came into the place while one before them is not read to its end.
 const LATER_MAX: usize = 16;
 
+/// In how many rounds a file is missing in its place until that is told; a rotation may leave it empty for a moment.
+const GONE_AFTER: u32 = 2;
+
 /// Whether another line is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Go {
@@ -68,6 +72,8 @@ pub(super) struct FollowEnd {
     at: At,
     /// Those that came into its place, the oldest first.
     later: VecDeque<Reader>,
+    /// How many rounds in a row have met no file in its place.
+    gone: u32,
     /// How many bytes were read of the files before this one, so that places only grow.
     base: u64,
     /// The place that was told last.
@@ -106,7 +112,7 @@ impl FollowEnd {
     pub(super) fn new(kind: &str, path: &Path, line_max: usize) -> Self {
         let name = place_name(kind, path);
         let (path, at, later) = (path.to_owned(), At::New(None), VecDeque::new());
-        Self { path, name, line_max, at, later, base: 0, told: None }
+        Self { path, name, line_max, at, later, gone: 0, base: 0, told: None }
     }
 
     /// Hands over what was added, line by line and each with its place, as long as more is wanted. Where nothing is, the
@@ -168,6 +174,8 @@ impl FollowEnd {
                     *reader = next;
                     // Its beginning is told before any line of it, so that it is found again wherever it is moved.
                     round.more = true;
+                } else {
+                    self.misses()?;
                 }
             }
         }
@@ -182,6 +190,19 @@ impl FollowEnd {
             self.later.push_back(Reader::new(place::open(&self.path)?, self.line_max)?);
         }
         Ok(())
+    }
+
+    /// Tells that nothing more will come of a file, where that is so for long.
+    fn misses(&mut self) -> io::Result<()> {
+        let is_there = fs::symlink_metadata(&self.path).is_ok();
+        self.gone = if is_there { 0 } else { self.gone.saturating_add(1) };
+        if self.gone < GONE_AFTER {
+            return Ok(());
+        }
+        Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "it is gone, and no other has come in its place",
+        ))
     }
 
     /// Finds the file, and where to go on in it.

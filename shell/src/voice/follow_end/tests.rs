@@ -202,6 +202,24 @@ fn what_is_written_until_a_rotation_and_behind_it_is_read_once_and_in_order() {
 }
 
 #[test]
+fn a_file_that_is_gone_for_good_is_told_until_another_one_comes() {
+    let mut scene = Scene::begun("old\n");
+    scene.rotate();
+    assert_eq!(scene.lines(), [""; 0], "a rotation may leave its place empty for a moment");
+    let mut file = fs::File::options().append(true).open(scene.path("log.1")).unwrap();
+    file.write_all(b"last\n").unwrap();
+    let (lines, round) = scene.round(None, usize::MAX);
+    assert_eq!(lines, ["last"], "it is read as long as it can be");
+    let told = round.trouble.expect("it is told");
+    assert!(told.ends_with("log: it is gone, and no other has come in its place"), "{told}");
+    assert!(scene.round(None, usize::MAX).1.trouble.is_some());
+    scene.add("new\n");
+    assert_eq!(scene.lines(), ["new"]);
+    scene.rotate();
+    assert_eq!(scene.lines(), [""; 0], "it counts from the beginning again");
+}
+
+#[test]
 fn the_beginning_of_the_next_file_is_told_before_any_line_of_it() {
     let mut scene = Scene::begun("old\n");
     scene.add("a\n");
