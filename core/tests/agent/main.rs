@@ -74,6 +74,7 @@ mod verdict;
 mod verified;
 mod view;
 mod voice;
+mod voice_figures;
 mod voice_local;
 mod voice_marks;
 mod voice_model;

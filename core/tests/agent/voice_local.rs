@@ -141,6 +141,18 @@ fn a_token_lasts_five_minutes_and_a_stale_one_is_used_where_none_can_be_had() {
 }
 
 #[test]
+fn a_token_of_just_five_minutes_is_asked_for() {
+    let mut desk = Desk::armed(settings());
+    desk.brought(1, lines(0..4));
+    desk.answered(Shipped::Taken);
+    desk.fetched(Ok("token"));
+    desk.delivery(Ok(()));
+    desk.pass(TOKEN_MAX_AGE.as_secs());
+    desk.brought(2, lines(0..4));
+    assert_eq!((is_asked(&desk), desk.delivered().len()), (true, 0));
+}
+
+#[test]
 fn without_a_token_nothing_is_sent_there() {
     let mut desk = Desk::armed(settings());
     desk.brought(1, lines(0..4));
