@@ -60,11 +60,13 @@ impl Spool {
                 let (waiting, is_full) = self.filled();
                 Spooled::Opened { waiting, is_full, damaged: 0 }
             }
-            SpoolOrder::Append(records) => {
+            SpoolOrder::Append { mut records, gives_way } => {
+                let fitting = if gives_way { records.len() } else { self.fitting(&records) };
+                let rest = records.split_off(fitting);
                 self.bytes.extend(framed(&records));
                 let given_up = self.make_room();
                 let (waiting, is_full) = self.filled();
-                Spooled::Appended { waiting, is_full, given_up }
+                Spooled::Appended { waiting, is_full, given_up, rest }
             }
             SpoolOrder::Read { most } => {
                 let found: Vec<_> = self.frames(self.done).take(most).collect();
@@ -88,6 +90,13 @@ impl Spool {
         }
     }
 
+    /// How many of the records there is room for.
+    fn fitting(&self, records: &Records) -> usize {
+        let room = ROOM.saturating_sub(self.gone + self.bytes.len() - self.done);
+        let fits = |found: &Found<'_>| matches!(found, Found::Record { end, .. } if *end <= room);
+        Frames::new(&framed(records), 0).take_while(fits).count()
+    }
+
     /// Gives the oldest records up that were not read.
     fn make_room(&mut self) -> u64 {
         let begin = self.held.max(self.done);
@@ -102,7 +111,7 @@ impl Spool {
 
     /// The machine goes down; what was being appended may be there in part.
     pub(crate) fn crash(&mut self, rng: &mut Rng, order: Option<SpoolOrder>) {
-        if let Some(SpoolOrder::Append(records)) = order {
+        if let Some(SpoolOrder::Append { records, .. }) = order {
             let frames = framed(&records);
             let written = rng.below(frames.len() as u64 + 1) as usize;
             self.bytes.extend(&frames[..written]);

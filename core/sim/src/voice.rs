@@ -111,7 +111,7 @@ impl World {
     fn spool(&mut self, at: usize, pipe: Pipe, order: SpoolOrder) {
         let node = &mut self.nodes[at];
         let spooled = match order {
-            SpoolOrder::Append(records) if node.failing_writes > 0 => {
+            SpoolOrder::Append { records, .. } if node.failing_writes > 0 => {
                 node.failing_writes -= 1;
                 Spooled::Refused { records, reason: "no space left".to_owned() }
             }
@@ -124,7 +124,7 @@ impl World {
                 Spooled::Failed("the folder cannot be reached".to_owned())
             }
             order @ (SpoolOrder::Open
-            | SpoolOrder::Append(_)
+            | SpoolOrder::Append { .. }
             | SpoolOrder::Read { .. }
             | SpoolOrder::Settle(_)) => node.spools[pipe as usize].carry_out(pipe, order),
         };

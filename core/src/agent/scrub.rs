@@ -16,6 +16,10 @@ const MARK: &str = "<secret>";
 /// Anything shorter would be found in innocent words.
 const SECRET_MIN: usize = 8;
 
+/// How bootstrap tokens begin, and how long what begins so is at the least to be one, or much of one.
+const TOKEN_START: &str = "psb_";
+const TOKEN_MIN: usize = 16;
+
 /// The secrets that an answer may hold.
 pub(super) struct Scrub(Vec<Secret<String>>);
 
@@ -61,8 +65,24 @@ impl Scrub {
     }
 
     fn text(&self, text: &mut String) {
+        hide_tokens(text);
         for secret in self.0.iter().map(Secret::expose) {
             hide(text, secret);
+        }
+    }
+}
+
+/// Puts the mark in the place of what is spelled as bootstrap tokens are, since one that was used up is known no more.
+fn hide_tokens(text: &mut String) {
+    let is_of_one = |letter: &char| matches!(letter, 'a'..='z' | '0'..='9' | '_');
+    let mut from = 0;
+    while let Some(at) = text[from..].find(TOKEN_START).map(|at| from + at) {
+        // All of these are of one byte.
+        let length = text[at..].chars().take_while(is_of_one).count();
+        from = at + length;
+        if length >= TOKEN_MIN {
+            text.replace_range(at..from, MARK);
+            from = at + MARK.len();
         }
     }
 }
@@ -84,6 +104,21 @@ mod tests {
     use alloc::borrow::ToOwned as _;
 
     use super::*;
+
+    #[test]
+    fn what_is_spelled_as_a_bootstrap_token_is_hidden_whoever_it_belongs_to() {
+        for (text, expected) in [
+            ("no psb_dev_abc_node_aaaaaaaaaaaaaaaaaaaa here", "no <secret> here"),
+            ("cut: psb_dev_abc_node_aaa", "cut: <secret>"),
+            ("psb_dev_abc_node_aaaaäpsb_dev_abc_node_bbbb", "<secret>ä<secret>"),
+            ("xpsb_dev_abc_bridge_7", "x<secret>"),
+            ("psb_size and psb_", "psb_size and psb_"),
+        ] {
+            let mut told = text.to_owned();
+            hide_tokens(&mut told);
+            assert_eq!(told, expected);
+        }
+    }
 
     #[test]
     fn a_secret_is_hidden_whole_cut_and_more_than_once_and_nothing_else_is() {

@@ -2,7 +2,7 @@
 //!
 //! Specification: `decisions.md` section 8 (Offsets and cursors of log sources).
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +14,11 @@ pub const POSITIONS_MAX: usize = 1_024;
 /// The longest name of a place and the longest cursor, in bytes.
 pub const PLACE_MAX: usize = 4 << 10;
 
-/// The largest file that is read of them.
+/// The largest file that is written of them, in bytes.
 pub const POSITIONS_FILE_MAX: usize = 8 << 20;
 
-/// Where each source goes on, by the name of its place: `journald`, `file:<path>`, `k8s-audit:<path>`, `auditd:<path>`.
+/// Where each source goes on, by the name of its place: `journald`, `file:<path>`, `k8s-audit:<path>`, `auditd:<path>`; of
+/// files that came into the place of one that is not read to its end, see [`later`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Positions {
@@ -90,7 +91,38 @@ impl TryFrom<Kept> for Position {
     }
 }
 
+/// How many files are kept that came into the place of one that is not read to its end.
+pub const LATER_MAX: usize = 16;
+
+/// The name of the place of the file that came so many files behind the one that is read, 0 being that itself:
+/// `file:<path>`, then `file+1:<path>`.
+pub fn later(kind: &str, path: &str, nth: usize) -> String {
+    match nth {
+        0 => format!("{kind}:{path}"),
+        _ => format!("{kind}+{nth}:{path}"),
+    }
+}
+
 impl Positions {
+    /// The places of the files of a path with their names, the oldest first.
+    pub fn of_path(&self, kind: &str, path: &str) -> Vec<(String, &Position)> {
+        let names = (0..=LATER_MAX).map(|nth| later(kind, path, nth));
+        names
+            .filter_map(|name| Some((self.places.get(&name)?, name)))
+            .map(|(at, name)| (name, at))
+            .collect()
+    }
+
+    /// The paths of a kind that have places.
+    pub fn paths<'p>(&'p self, kind: &'p str) -> impl Iterator<Item = &'p str> {
+        let of_kind = move |name: &'p String| {
+            let (before, path) = name.split_once(':')?;
+            let nth = before.strip_prefix(kind)?;
+            (nth.is_empty() || nth.starts_with('+')).then_some(path)
+        };
+        self.places.keys().filter_map(of_kind)
+    }
+
     /// Reads the file strictly.
     pub fn decode(bytes: &[u8]) -> Result<Self, Fault> {
         json::decode_strict(bytes)

@@ -7,7 +7,8 @@ use meshward_core::{
         Level, Pipe, PipeSettings, Records, Source, SpoolOrder, Spooled, VoiceSettings,
         verdict::ingest::Shipped,
         voice::{
-            APPEND_RETRY, BUFFER_BYTES_MAX, DRAIN_FLUSH_MAX, Effect, Input, REOPEN_INTERVAL, Reason,
+            APPEND_RETRY, BUFFER_BYTES_MAX, DRAIN_FLUSH_MAX, Effect, Input, RECORD_BYTES_MAX,
+            REOPEN_INTERVAL, Reason,
         },
     },
     wire::{
@@ -140,15 +141,18 @@ impl Scene {
                 let (waiting, is_full) = (self.waiting(), self.is_full());
                 self.tell(Spooled::Opened { waiting, is_full, damaged: 0 });
             }
-            Some(SpoolOrder::Append(Records::Lines(lines))) => {
+            Some(SpoolOrder::Append { records: Records::Lines(mut lines), gives_way }) => {
+                let room = ROOM.saturating_sub(self.disk.len());
+                let fitting = if gives_way { lines.len() } else { room.min(lines.len()) };
+                let rest = Records::Lines(lines.split_off(fitting));
                 self.disk.extend(lines);
                 let over = self.disk.len().saturating_sub(ROOM).min(self.disk.len() - self.loaded);
                 self.disk.drain(self.loaded..self.loaded + over);
                 self.given_up += over as u64;
                 let (waiting, is_full) = (self.waiting(), self.is_full());
-                self.tell(Spooled::Appended { waiting, is_full, given_up: over as u64 });
+                self.tell(Spooled::Appended { waiting, is_full, given_up: over as u64, rest });
             }
-            Some(SpoolOrder::Append(other)) => panic!("{other:?} of a log"),
+            Some(SpoolOrder::Append { records: other, .. }) => panic!("{other:?} of a log"),
             Some(SpoolOrder::Read { most }) => {
                 self.loaded = most.min(self.disk.len());
                 let records = Records::Lines(self.disk.range(..self.loaded).cloned().collect());
@@ -165,10 +169,18 @@ impl Scene {
         }
     }
 
+    /// The disk does all that is ordered, and the control plane takes nothing.
+    fn while_away(&mut self) {
+        while self.order.is_some() {
+            self.carry_out();
+            self.answer(failed("away"));
+        }
+    }
+
     /// The disk takes nothing, and gives nothing.
     fn refuse(&mut self) {
         match self.order.take() {
-            Some(SpoolOrder::Append(records)) => {
+            Some(SpoolOrder::Append { records, .. }) => {
                 self.tell(Spooled::Refused { records, reason: "the disk is full".into() });
             }
             Some(SpoolOrder::Read { .. }) => self.tell(Spooled::Unread("the disk is ill".into())),
@@ -377,7 +389,7 @@ fn what_the_disk_refused_and_memory_has_no_room_for_is_offered_again_after_a_whi
     scene.pass(APPEND_RETRY.as_secs() - 1);
     assert_eq!(scene.order, None);
     scene.pass(1);
-    assert!(matches!(scene.order, Some(SpoolOrder::Append(_))));
+    assert!(matches!(scene.order, Some(SpoolOrder::Append { .. })));
     scene.recover();
     assert_eq!(scene.taken, messages(0..11));
 }
@@ -439,7 +451,7 @@ fn a_disk_that_can_be_reached_later_takes_what_comes_from_then_on_behind_what_is
     scene.carry_out();
     assert_eq!(scene.desk.logs().held_records, 5);
     scene.bring(1);
-    assert!(matches!(scene.order, Some(SpoolOrder::Append(_))));
+    assert!(matches!(scene.order, Some(SpoolOrder::Append { .. })));
     scene.carry_out();
     assert_eq!(scene.desk.kept(), None, "the first two are nowhere else");
     scene.pass(30);
@@ -638,4 +650,95 @@ proptest! {
         let dropped: u64 = figures.dropped.iter().map(|(_, count)| count).sum();
         prop_assert_eq!(figures.collected, scene.taken.len() as u64 + dropped);
     }
+}
+
+/// Found by an attacker: a round of long lines went beyond what may wait for the disk, and the oldest of it gave way.
+#[test]
+fn a_round_is_asked_for_no_more_than_may_wait_for_the_disk() {
+    let mut settings = spooling();
+    settings.logs = settings.logs.map(|logs| PipeSettings { batch_size: 4_000, ..logs });
+    let mut desk = Desk::armed(settings);
+    let mut asked = desk.asked().map(|(_, round, room, _)| (round, room));
+    desk.give(Input::Spooled(
+        Pipe::Logs,
+        Box::new(Spooled::Opened { waiting: 0, is_full: false, damaged: 0 }),
+    ));
+    let mut taken = 0;
+    for _ in 0..3 {
+        let (round, room) = asked.expect("there is room");
+        assert!(room > 0 && room * RECORD_BYTES_MAX <= BUFFER_BYTES_MAX, "{room}");
+        let long = lines(0..room)
+            .into_iter()
+            .map(|line| LogEntry { message: "x".repeat(TEXT_MAX), ..line });
+        let feed = meshward_core::agent::Feed {
+            more: true,
+            ..feed(Source::Journald, Records::Lines(long.collect()))
+        };
+        desk.collected(Pipe::Logs, round, vec![feed]);
+        assert!(desk.asked().is_none(), "there is no room beside what is on its way");
+        let figures = desk.logs();
+        assert_eq!(figures.held_records, taken + room as u64, "round {round}");
+        assert!(figures.held_bytes >= (room * TEXT_MAX) as u64, "what is on its way counts");
+        taken += room as u64;
+        desk.give(Input::Spooled(
+            Pipe::Logs,
+            Box::new(Spooled::Appended {
+                waiting: taken,
+                is_full: false,
+                given_up: 0,
+                rest: Records::Lines(Vec::new()),
+            }),
+        ));
+        asked = desk.asked().map(|(_, round, room, _)| (round, room));
+    }
+    assert_eq!(desk.dropped(Reason::Full), 0);
+}
+
+/// Found by an attacker: a round that did not fit into what was left made the oldest on the disk give way.
+#[test]
+fn what_the_disk_has_no_room_for_waits_until_more_has_come_than_may() {
+    let mut scene = Scene::opened(VecDeque::new());
+    for _ in 0..2 {
+        scene.bring(6);
+        scene.while_away();
+        scene.pass(10);
+    }
+    assert_eq!((scene.disk.len(), scene.room), (12, 0));
+    // As of a source that does not ask for room.
+    scene.bring(7);
+    scene.while_away();
+    assert_eq!((scene.disk.len(), scene.given_up, scene.order.clone()), (16, 0, None));
+    assert_eq!(scene.desk.logs().held_records, 19);
+    assert_eq!(scene.desk.kept().map(|kept| kept.places["journald"].clone()), None);
+    scene.pass(10);
+    let gives_way = |scene: &Scene| match &scene.order {
+        Some(SpoolOrder::Append { gives_way, .. }) => *gives_way,
+        other => panic!("{other:?}"),
+    };
+    assert!(!gives_way(&scene), "it is offered again after a while");
+    scene.while_away();
+    scene.bring(6);
+    assert!(gives_way(&scene), "more has come than may wait");
+    scene.carry_out();
+    assert_eq!((scene.disk.len(), scene.given_up), (16, 9));
+    scene.recover();
+    let read_before = messages(0..4);
+    assert_eq!(scene.taken, [read_before, messages(13..25)].concat());
+}
+
+#[test]
+fn what_the_disk_has_no_room_for_holds_up_no_stop() {
+    let mut scene = Scene::opened(lines(0..16).into());
+    scene.next = 16;
+    scene.answer(failed("away"));
+    scene.pass(10);
+    scene.bring(3);
+    scene.carry_out();
+    assert_eq!(scene.desk.logs().held_records, 19);
+    scene.give(Input::Draining);
+    for _ in 0..4 {
+        scene.carry_out();
+        scene.answer(failed("away"));
+    }
+    assert!(scene.desk.voice.is_idle(), "{:?}", scene.desk.ordered);
 }

@@ -11,7 +11,7 @@ use meshward_core::{
 };
 
 use super::{
-    follow_end::{FollowEnd, Go, Round, place_name},
+    follow_end::{FollowEnd, Go, Round},
     place,
 };
 
@@ -55,13 +55,14 @@ impl AuditLog {
         round
     }
 
-    /// Where it goes on, if that has changed.
-    pub(super) fn mark(&mut self, events: &Events) -> Option<(String, Option<Position>)> {
-        self.follow.mark(events.first())
+    /// Where it goes on, as far as that has changed.
+    pub(super) fn marks(&mut self, events: &Events) -> Vec<(String, Option<Position>)> {
+        self.follow.marks(events.first())
     }
 }
 
-/// The name under which the place of the log is kept.
-pub(super) fn name(path: &Path) -> String {
-    place_name(KIND, path)
+/// The names under which places of the log are kept.
+pub(super) fn names(from: &Positions, path: &Path) -> Vec<String> {
+    let places = from.of_path(KIND, &path.display().to_string());
+    places.into_iter().map(|(name, _)| name).collect()
 }

@@ -121,10 +121,8 @@ impl Auditd {
         brought.records = Records::Events(self.ended(usize::MAX));
         brought.lost += heard.lost;
         brought.troubles.extend(heard.is_at_least.then(|| OVERFLOWED.to_owned()));
-        let name = audit_log::name(&self.log);
-        if self.from.take().is_some_and(|from| from.places.contains_key(&name)) {
-            brought.marks.push((name, None));
-        }
+        let kept = self.from.take().map(|from| audit_log::names(&from, &self.log));
+        brought.marks.extend(kept.into_iter().flatten().map(|name| (name, None)));
         if let Some(error) = heard.failed {
             brought.troubles.push(format!("the kernel's audit is heard no more: {error}"));
             self.way = Way::Untried;
@@ -141,7 +139,7 @@ impl Auditd {
         brought.records = Records::Events(self.ended(room));
         brought.more |= room > 0 && self.events.ended() > 0;
         let Way::Log(log) = &mut self.way else { return };
-        brought.marks.extend(log.mark(&self.events));
+        brought.marks.extend(log.marks(&self.events));
     }
 
     fn ended(&mut self, most: usize) -> Vec<AuditEntry> {
@@ -178,7 +176,7 @@ mod tests {
         wire::{positions::Positions, record::AuditEntry},
     };
 
-    use super::{Auditd, RETRY, Way, audit_log};
+    use super::{Auditd, RETRY, Way};
     use crate::voice::{audit_socket::AuditSocket, source::Wanted};
 
     fn refused() -> std::io::Result<AuditSocket> {
@@ -321,7 +319,7 @@ mod tests {
         let feed = auditd.collect_at(&wanted(10, Some(from)), at(0));
         match AuditSocket::open() {
             Ok(_) => {
-                assert_eq!(feed.marks, [(audit_log::name(&log), None)]);
+                assert_eq!(feed.marks, [(format!("auditd:{}", log.display()), None)]);
                 assert!(matches!(auditd.way, Way::Kernel(_)));
             }
             // As in a container: the log goes on where it was.

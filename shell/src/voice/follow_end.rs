@@ -23,7 +23,7 @@ use std::{
 };
 
 use meshward_core::wire::{
-    positions::{Position, Positions},
+    positions::{self, LATER_MAX, Position, Positions},
     sources::{
         lines::{Line, Lines},
         tail::{Next, Place},
@@ -37,9 +37,6 @@ const READ_MAX: usize = 8 << 20;
 
 /// How many bytes are asked for at once.
 const CHUNK: usize = 64 << 10;
-
-/// How many files are held that came into the place while one before them is not read to its end.
-const LATER_MAX: usize = 16;
 
 /// In how many rounds a file is missing in its place until that is told; a rotation may leave it empty for a moment.
 const GONE_AFTER: u32 = 2;
@@ -66,8 +63,8 @@ pub(super) struct Round {
 #[derive(Debug)]
 pub(super) struct FollowEnd {
     path: PathBuf,
-    /// Of its place, as it is kept.
-    name: String,
+    /// Of its places, as they are kept.
+    kind: &'static str,
     line_max: usize,
     at: At,
     /// Those that came into its place, the oldest first.
@@ -76,16 +73,16 @@ pub(super) struct FollowEnd {
     gone: u32,
     /// How many bytes were read of the files before this one, so that places only grow.
     base: u64,
-    /// The place that was told last.
-    told: Option<Position>,
+    /// The places that were told last: of the file that is read, and of those behind it.
+    told: Vec<Position>,
 }
 
 #[derive(Debug)]
 enum At {
-    /// It was not looked for yet.
-    New(Option<Position>),
+    /// It was not looked for yet; with the places that are kept of it.
+    New(Vec<Position>),
     /// It was not there, or could not be opened.
-    Missing(Option<Position>),
+    Missing(Vec<Position>),
     Open(Reader),
 }
 
@@ -109,10 +106,9 @@ enum Stop {
 
 impl FollowEnd {
     /// Follows `path`, whose place is kept by this kind and the path.
-    pub(super) fn new(kind: &str, path: &Path, line_max: usize) -> Self {
-        let name = place_name(kind, path);
-        let (path, at, later) = (path.to_owned(), At::New(None), VecDeque::new());
-        Self { path, name, line_max, at, later, gone: 0, base: 0, told: None }
+    pub(super) fn new(kind: &'static str, path: &Path, line_max: usize) -> Self {
+        let (path, at, later) = (path.to_owned(), At::New(Vec::new()), VecDeque::new());
+        Self { path, kind, line_max, at, later, gone: 0, base: 0, told: Vec::new() }
     }
 
     /// Hands over what was added, line by line and each with its place, as long as more is wanted. Where nothing is, the
@@ -123,7 +119,9 @@ impl FollowEnd {
         mut take: impl FnMut(&[u8], u64) -> Go,
     ) -> Round {
         if let (At::New(kept), Some(from)) = (&mut self.at, from) {
-            *kept = from.places.get(&self.name).cloned();
+            let places = from.of_path(self.kind, &self.path.display().to_string());
+            *kept = places.into_iter().map(|(_, place)| place.clone()).collect();
+            self.told.clone_from(kept);
         }
         let mut round = Round::default();
         let read = match wanted {
@@ -136,17 +134,21 @@ impl FollowEnd {
         round
     }
 
-    /// Where it goes on, if that has changed: behind all lines, or at `first`, which is still needed.
-    pub(super) fn mark(&mut self, first: Option<u64>) -> Option<(String, Option<Position>)> {
-        let At::Open(reader) = &self.at else { return None };
+    /// Where it goes on, as far as that has changed: behind all lines, or at `first`, which is still needed; and at the
+    /// beginning of each file that came into its place meanwhile.
+    pub(super) fn marks(&mut self, first: Option<u64>) -> Vec<(String, Option<Position>)> {
+        let At::Open(reader) = &self.at else { return Vec::new() };
         let first = first.map_or(u64::MAX, |first| first.saturating_sub(self.base));
-        let offset = reader.place.offset.min(first);
-        let position = Place { offset, ..reader.place }.position();
-        if self.told.as_ref() == Some(&position) {
-            return None;
-        }
-        self.told = Some(position.clone());
-        Some((self.name.clone(), Some(position)))
+        let now = Place { offset: reader.place.offset.min(first), ..reader.place };
+        let later = self.later.iter().map(|reader| reader.place);
+        let places: Vec<_> = [now].into_iter().chain(later).map(Place::position).collect();
+        let path = self.path.display().to_string();
+        let marks = (0..places.len().max(self.told.len()))
+            .filter(|nth| places.get(*nth) != self.told.get(*nth))
+            .map(|nth| (positions::later(self.kind, &path, nth), places.get(nth).cloned()));
+        let marks = marks.collect();
+        self.told = places;
+        marks
     }
 
     fn round(
@@ -212,17 +214,20 @@ impl FollowEnd {
             At::Missing(kept) => (kept.clone(), true),
             At::Open(_) => return Ok(()),
         };
-        let reader = match (&kept, was_missing) {
-            (Some(kept), _) => Reader::kept(&self.path, kept, self.line_max),
-            (None, true) => {
-                place::open(&self.path).and_then(|file| Reader::new(file, self.line_max))
+        let found = place::open(&self.path).and_then(|file| {
+            let mut found = Reader::all_kept(&self.path, &kept, self.line_max)?;
+            if found.is_empty() {
+                let reader = Reader::new(file, self.line_max)?;
+                let is_unseen = kept.is_empty() && !was_missing;
+                found.push_back(if is_unseen { reader.at_end(self.line_max)? } else { reader });
             }
-            (None, false) => place::open(&self.path)
-                .and_then(|file| Reader::new(file, self.line_max)?.at_end(self.line_max)),
-        };
-        match reader {
-            Ok(reader) => {
-                self.at = At::Open(reader);
+            Ok(found)
+        });
+        match found {
+            Ok(mut found) => {
+                if let Some(first) = found.pop_front() {
+                    (self.at, self.later) = (At::Open(first), found);
+                }
                 Ok(())
             }
             Err(error) => {
@@ -234,11 +239,6 @@ impl FollowEnd {
             }
         }
     }
-}
-
-/// The name under which the place of a file is kept.
-pub(super) fn place_name(kind: &str, path: &Path) -> String {
-    format!("{kind}:{}", path.display())
 }
 
 /// Whether another file has come into the place.
@@ -253,23 +253,30 @@ impl Reader {
         Ok(Self { file, place, lines: Lines::new(line_max) })
     }
 
-    /// Where the kept place is, in the file or in the one that was there before.
-    fn kept(path: &Path, kept: &Position, line_max: usize) -> io::Result<Self> {
+    /// Where the kept places are, as far as their files are found.
+    fn all_kept(path: &Path, kept: &[Position], line_max: usize) -> io::Result<VecDeque<Self>> {
+        let mut found: VecDeque<Self> = VecDeque::new();
+        for kept in kept.iter().filter_map(Place::read) {
+            let is_held = |held: &Self| Identity::at(&held.place) == Identity::at(&kept);
+            if !found.iter().any(is_held) {
+                found.extend(Self::kept(path, kept, line_max)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where a kept place is, in the file or in one that was there before.
+    fn kept(path: &Path, kept: Place, line_max: usize) -> io::Result<Option<Self>> {
         let file = place::open(path)?;
-        let Some(kept) = Place::read(kept) else { return Self::new(file, line_max) };
         let look = Look::at(&file)?;
         let same = match kept.next(&look.found()) {
             Next::On => Some((file, look)),
             Next::Rewritten => None,
             Next::Other => place::find(path, kept)?,
         };
-        match same {
-            Some((file, look)) => {
-                let lines = place::lines(&file, kept.offset, line_max)?;
-                Ok(Self { file, place: kept.renewed(&look.found()), lines })
-            }
-            None => Self::new(place::open(path)?, line_max),
-        }
+        let Some((file, look)) = same else { return Ok(None) };
+        let lines = place::lines(&file, kept.offset, line_max)?;
+        Ok(Some(Self { file, place: kept.renewed(&look.found()), lines }))
     }
 
     /// Behind the last whole line; where that is too far away, within one that is too long.
@@ -291,12 +298,15 @@ impl Reader {
     /// Looks at the file; whether it was cut or written anew, and is read from its beginning again.
     fn look(&mut self, line_max: usize) -> io::Result<bool> {
         let look = Look::at(&self.file)?;
-        let waiting = Place { offset: self.next_byte(), ..self.place };
-        let is_another = waiting.next(&look.found()) != Next::On;
+        let is_another = self.place.next(&look.found()) != Next::On;
         if is_another {
             (self.place, self.lines) = (Place::at_start(&look.found()), Lines::new(line_max));
         } else {
             self.place = self.place.renewed(&look.found());
+            // What has not ended is read once more: its writer may have taken it back, or written it anew.
+            if self.lines.waiting() > 0 {
+                self.lines = place::lines(&self.file, self.place.offset, line_max)?;
+            }
         }
         Ok(is_another)
     }

@@ -52,7 +52,7 @@ impl Collector for K8sAudit {
             )
         });
         Feed {
-            marks: self.follow.mark(None).into_iter().collect(),
+            marks: self.follow.marks(None),
             more: round.more,
             lost: round.lost + unread,
             troubles: troubles.into_iter().collect(),

@@ -86,8 +86,9 @@ pub enum Voice {
 pub enum SpoolOrder {
     /// Make the folder where it is missing, and count what an earlier process left. First of all, and again where it failed.
     Open,
-    /// Put these behind those that are there; where room must be made the oldest are given up.
-    Append(Records),
+    /// Put these behind those that are there. Where there is not room for all of them the oldest are given up, if they are
+    /// to give way, and otherwise as many are put there as there is room for.
+    Append { records: Records, gives_way: bool },
     /// Bring back the oldest, at most so many. They stay until they are settled.
     Read { most: usize },
     /// What was read last, up to here, is done with.
@@ -103,8 +104,9 @@ pub enum Spooled {
     Opened { waiting: u64, is_full: bool, damaged: u64 },
     /// There is no spool; the text tells the path, the cause and the mend.
     Failed(String),
-    /// All are durable, but for those that are given up: the oldest for want of room, or one that is too long.
-    Appended { waiting: u64, is_full: bool, given_up: u64 },
+    /// All are durable, but for those that are given up (the oldest for want of room, or one that is too long), and for the
+    /// rest, the last of them, which is not there.
+    Appended { waiting: u64, is_full: bool, given_up: u64, rest: Records },
     /// None of these is on the disk; the text tells why.
     Refused { records: Records, reason: String },
     /// The oldest, which may be none; `damaged` counts bytes that are no record.
@@ -180,6 +182,16 @@ impl Records {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Takes those from this one on out.
+    #[must_use]
+    pub fn split_off(&mut self, at: usize) -> Self {
+        match self {
+            Self::Points(points) => Self::Points(points.split_off(at)),
+            Self::Lines(lines) => Self::Lines(lines.split_off(at)),
+            Self::Events(events) => Self::Events(events.split_off(at)),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
     agent::facts::Pipe,
     wire::{
         ingest::encode::{self, sent_of},
+        json::{QUOTED_MAX, quoted_len},
         record::encode as local,
     },
 };
@@ -24,6 +25,34 @@ pub(super) struct Batch {
     pub(super) body: Vec<u8>,
     /// How many of the records are in it.
     pub(super) survivors: usize,
+}
+
+/// How many of the first `count` records are tried in one body: half of them, and half again, as long as they are certainly
+/// too long for it, so that no body is written that is many times as long as one may be.
+pub(super) fn tried<'r>(
+    records: impl Iterator<Item = &'r Record> + Clone,
+    mut count: usize,
+) -> usize {
+    let all =
+        |count: usize, of: fn(&Record) -> usize| records.clone().take(count).map(of).sum::<usize>();
+    while count > 1
+        && all(count, Record::bytes) > CHUNK_BYTES_MAX / QUOTED_MAX
+        && all(count, least) > CHUNK_BYTES_MAX
+    {
+        count /= 2;
+    }
+    count
+}
+
+/// What a record takes in a body at the least, in bytes.
+fn least(record: &Record) -> usize {
+    /// The names of its members.
+    const REST: usize = 60;
+    match record {
+        Record::Point(point) => point.data.len() * REST,
+        Record::Line(line) => REST + quoted_len(&line.message),
+        Record::Event(event) => REST + event.action.len(),
+    }
 }
 
 /// Encodes records for the control plane.

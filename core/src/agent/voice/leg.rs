@@ -20,7 +20,7 @@ use core::mem;
 
 use super::{
     accounting::Reason,
-    batch::{Batch, CHUNK_BYTES_MAX, encode, is_sent},
+    batch::{Batch, CHUNK_BYTES_MAX, encode, is_sent, tried},
     buffer::Held,
     effect::{Desk, Effect},
     figures::Outcome,
@@ -107,7 +107,8 @@ impl Pipeline {
         while self.leg.is_idle() && self.is_wanted(desk) {
             let full = desk.settings.batch_size.max(1);
             let limit = self.leg.size.map_or(full, |size| size.min(full));
-            let mut count = limit.min(self.buffer.waiting());
+            let held = self.buffer.iter().map(|held| &held.record);
+            let mut count = tried(held, limit.min(self.buffer.waiting()));
             if !self.copy(desk, count) && self.local.is_behind() {
                 return;
             }

@@ -18,7 +18,7 @@ use alloc::{collections::VecDeque, format, string::String, vec::Vec};
 use core::{mem, time::Duration};
 
 use super::{
-    batch::{CHUNK_BYTES_MAX, encode_local},
+    batch::{CHUNK_BYTES_MAX, encode_local, tried},
     buffer::Buffer,
     credential::{Credential, Have},
     effect::{Desk, Effect},
@@ -81,7 +81,9 @@ impl Local {
             return;
         }
         while self.waiting.len() < PARCELS_MAX && self.wants(desk, buffer) {
-            let mut count = desk.settings.batch_size.min(buffer.from(self.given).len()).max(1);
+            let held = buffer.from(self.given).map(|held| &held.record);
+            let count = desk.settings.batch_size.min(buffer.from(self.given).len()).max(1);
+            let mut count = tried(held, count);
             let body = loop {
                 let records = buffer.from(self.given).take(count);
                 let body = encode_local(desk.pipe, records.map(|held| &held.record));

@@ -8,8 +8,9 @@
 //! | failed | [`REOPEN_INTERVAL`] has passed | it is opened again |
 //! | reopening | opened | as in the beginning, behind what is held in memory |
 //! | reopening | failed | as before, without a word |
-//! | resting | records have come | they are appended |
+//! | resting | records have come | they are appended; more of them than may wait make the oldest on the disk give way |
 //! | appending | appended | their sources go on behind them |
+//! | appending | appended but for a rest | that is offered again once something is settled, more has come than may wait, or [`APPEND_RETRY`] has passed |
 //! | appending | refused | as many of them are held in memory as there is room for; the others are offered again once there is more of it, or [`APPEND_RETRY`] has passed |
 //! | resting | wanted, nothing is loaded | a batch is read |
 //! | reading | read | it is sent as any other |
@@ -22,6 +23,7 @@
 //! Specification: "Buffers" of the node agent.
 
 mod phase;
+mod state;
 
 use alloc::{format, string::String, vec::Vec};
 use core::{mem, time::Duration};
@@ -38,105 +40,21 @@ use crate::{
         facts::{Records, SpoolOrder, Spooled},
         notice::{Notice, one_line},
     },
-    time::Mono,
     wire::spool::Place,
 };
 use phase::Phase;
+use state::Appending;
+pub(super) use state::Spool;
 
 /// How many records wait for the disk at most, beside [`BUFFER_BYTES_MAX`]; more of them are held in memory.
 const INCOMING_MAX: usize = 20_000;
 
-/// How long records that the disk refused, and for which there is no room in memory, wait before it is offered them again.
+/// How long records wait for which there was no room on the disk, or that it refused and memory has no room for, before it
+/// is offered them again.
 pub const APPEND_RETRY: Duration = Duration::from_secs(10);
 
 /// How long records are held in memory alone before the disk is tried again that could not be reached.
 pub const REOPEN_INTERVAL: Duration = Duration::from_secs(60);
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spool {
-    phase: Phase,
-    /// What is to be appended next, and where their sources go on.
-    incoming: Vec<Record>,
-    marks: Vec<Mark>,
-    /// What is being appended.
-    appending: (usize, Vec<Mark>),
-    /// How many records the disk holds, those included that are loaded.
-    waiting: u64,
-    /// More of them would soon make the oldest give way.
-    is_full: bool,
-    /// Records in front of this number may be in memory alone: no source goes on before they are done with.
-    fence: u64,
-    /// What was read last.
-    loaded: Option<(Place, u64)>,
-    /// All that waits is to go, until something fails.
-    pub(super) is_wanted: bool,
-    is_refusing: bool,
-    /// When what was refused is offered again in any case.
-    again: Mono,
-    /// What waits could not be read last.
-    is_stuck: bool,
-}
-
-impl Spool {
-    /// How many records are held here and not in the buffer.
-    pub(super) fn held(&self) -> u64 {
-        let loaded = self.loaded.map_or(0, |(_, records)| records);
-        self.waiting - loaded.min(self.waiting) + (self.incoming.len() + self.appending.0) as u64
-    }
-
-    /// What waits for the disk, in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        self.incoming.iter().map(Record::bytes).sum()
-    }
-
-    /// Whether a mark of a place waits for the disk.
-    pub(super) fn holds_mark(&self, place: &str) -> bool {
-        self.marks.iter().chain(&self.appending.1).any(|(name, _)| name == place)
-    }
-
-    /// Whether what comes goes to the disk.
-    pub(super) fn takes(&self, desk: &Desk<'_>) -> bool {
-        desk.settings.spool && !self.phase.is_without_disk()
-    }
-
-    /// How many records more may wait for the disk: none that would make others give way there, and no more than there is
-    /// room for in memory where it refuses.
-    pub(super) fn room(&self, most: usize, in_memory: usize) -> usize {
-        let room = most.saturating_sub(self.incoming.len() + self.appending.0);
-        // Where nothing waits any more, as on a disk whose files were spoilt, there is room whatever was told last.
-        match (self.is_full && self.waiting > 0, self.is_refusing) {
-            (true, _) => 0,
-            (false, true) => room.min(in_memory),
-            (false, false) => room,
-        }
-    }
-
-    /// Whether everything is on the disk that should be, and nothing that is wanted can be read from it.
-    pub(super) fn is_idle(&self) -> bool {
-        match self.phase {
-            Phase::Shut | Phase::Opening | Phase::Failed(_) | Phase::Reopening => {
-                self.incoming.is_empty()
-            }
-            Phase::Resting => self.incoming.is_empty() && !(self.is_wanted && self.waiting > 0),
-            Phase::Appending | Phase::Reading | Phase::Settling => false,
-        }
-    }
-
-    /// When it is to be opened again, or offered what it refused.
-    pub(super) const fn wakeup(&self) -> Option<Mono> {
-        match self.phase {
-            Phase::Failed(until) => Some(until),
-            Phase::Resting if self.is_refusing && !self.incoming.is_empty() => Some(self.again),
-            Phase::Shut
-            | Phase::Opening
-            | Phase::Resting
-            | Phase::Appending
-            | Phase::Reading
-            | Phase::Settling
-            | Phase::Reopening => None,
-        }
-    }
-}
 
 impl Pipeline {
     /// Takes records that were kept by the filter, and where their source goes on.
@@ -145,7 +63,7 @@ impl Pipeline {
             records.into_iter().for_each(|record| self.buffer.push(record));
             return self.marks.push(self.buffer.next(), marks);
         }
-        let is_clear = self.spool.incoming.is_empty() && self.spool.appending.0 == 0;
+        let is_clear = self.spool.unkept() == 0;
         if records.is_empty() && is_clear {
             // All in front of it is on the disk, or behind the fence.
             return self.marks.push(self.spool.fence, marks);
@@ -155,7 +73,9 @@ impl Pipeline {
         let bytes = self.spool.bytes() + records.iter().map(Record::bytes).sum::<usize>();
         let count = self.spool.incoming.len() + records.len();
         let most = if self.spool.is_refusing { desk.records_max() } else { INCOMING_MAX };
-        if count <= most && bytes <= BUFFER_BYTES_MAX {
+        let fits = count <= most && bytes <= BUFFER_BYTES_MAX;
+        // What is too much goes to a disk that takes it at once.
+        if fits || self.spool.phase == Phase::Resting && !self.spool.is_refusing {
             self.spool.incoming.extend(records);
             return;
         }
@@ -177,7 +97,7 @@ impl Pipeline {
         }
         let is_done = self.buffer.records() == 0;
         let order = if self.offers(desk) {
-            self.append()
+            self.append(desk)
         } else if let Some((place, _)) = self.spool.loaded.filter(|_| is_done) {
             self.spool.phase = Phase::Settling;
             SpoolOrder::Settle(place)
@@ -190,20 +110,24 @@ impl Pipeline {
         desk.effects.push(Effect::Spool { pipe: desk.pipe, order });
     }
 
-    /// Whether what has come is to be appended. What the disk refuses is not offered again before some of it can be held in
-    /// memory, or a while has passed.
+    /// Whether what has come is to be appended. What the disk did not take is not offered again before there is room for
+    /// some of it, there or in memory, or a while has passed.
     fn offers(&self, desk: &Desk<'_>) -> bool {
-        let is_held_up = self.spool.is_refusing
-            && self.buffer.room(desk.records_max()) == 0
-            && self.spool.again > desk.now.mono;
-        !self.spool.incoming.is_empty() && !is_held_up
+        let spool = &self.spool;
+        let is_refused = spool.is_refusing && self.buffer.room(desk.records_max()) == 0;
+        let is_crowded = spool.is_crowded && spool.waiting > 0 && !spool.gives_way(desk);
+        let is_held_up = (is_refused || is_crowded) && spool.again > desk.now.mono;
+        !spool.incoming.is_empty() && !is_held_up
     }
 
-    fn append(&mut self) -> SpoolOrder {
+    fn append(&mut self, desk: &Desk<'_>) -> SpoolOrder {
+        let gives_way = self.spool.gives_way(desk);
+        let bytes = self.spool.bytes();
         let records = mem::take(&mut self.spool.incoming);
+        let marks = mem::take(&mut self.spool.marks);
         self.spool.phase = Phase::Appending;
-        self.spool.appending = (records.len(), mem::take(&mut self.spool.marks));
-        SpoolOrder::Append(together(records))
+        self.spool.appending = Appending { records: records.len(), bytes, marks };
+        SpoolOrder::Append { records: together(records), gives_way }
     }
 
     /// Whether a batch is to be read: all is wanted, or there is a whole one and the control plane takes them.
@@ -219,8 +143,8 @@ impl Pipeline {
                 self.opened(desk, (waiting, is_full), damaged);
             }
             Spooled::Failed(reason) => self.spool_failed(desk, reason),
-            Spooled::Appended { waiting, is_full, given_up } => {
-                self.appended((waiting, is_full), given_up);
+            Spooled::Appended { waiting, is_full, given_up, rest } => {
+                self.appended(desk, (waiting, is_full), (given_up, rest));
             }
             Spooled::Refused { records, reason } => self.refused(desk, records, &reason),
             Spooled::Read { records, place, damaged } => {
@@ -248,17 +172,36 @@ impl Pipeline {
         self.spool.phase = Phase::Resting;
     }
 
-    fn appended(&mut self, (waiting, is_full): (u64, bool), given_up: u64) {
-        let (_, marks) = mem::take(&mut self.spool.appending);
+    fn appended(
+        &mut self,
+        desk: &Desk<'_>,
+        (waiting, is_full): (u64, bool),
+        (given_up, rest): (u64, Records),
+    ) {
+        let Appending { marks, .. } = mem::take(&mut self.spool.appending);
         self.account.drop(Reason::Full, usize::try_from(given_up).unwrap_or(usize::MAX));
-        self.marks.push(self.spool.fence, marks);
         self.spool.is_refusing = false;
+        self.spool.is_crowded = !rest.is_empty();
+        if self.spool.is_crowded {
+            self.spool.again = desk.now.mono.after(APPEND_RETRY);
+        }
+        self.put_back(each(rest), marks);
         self.rest(waiting, is_full);
     }
 
+    /// Records that are yet to be somewhere, in front of what has come meanwhile: none of their places counts before.
+    fn put_back(&mut self, mut records: Vec<Record>, mut marks: Vec<Mark>) {
+        if records.is_empty() {
+            return self.marks.push(self.spool.fence, marks);
+        }
+        records.append(&mut self.spool.incoming);
+        marks.append(&mut self.spool.marks);
+        (self.spool.incoming, self.spool.marks) = (records, marks);
+    }
+
     fn refused(&mut self, desk: &mut Desk<'_>, records: Records, reason: &str) {
-        let (_, mut marks) = mem::take(&mut self.spool.appending);
-        self.spool.phase = Phase::Resting;
+        let Appending { marks, .. } = mem::take(&mut self.spool.appending);
+        (self.spool.phase, self.spool.is_crowded) = (Phase::Resting, false);
         self.spool.again = desk.now.mono.after(APPEND_RETRY);
         if !mem::replace(&mut self.spool.is_refusing, true) {
             let name = desk.pipe.name();
@@ -268,16 +211,10 @@ impl Pipeline {
             )));
         }
         let mut records = each(records);
-        let mut rest = records.split_off(self.buffer.fitting(&records, desk.records_max()));
+        let rest = records.split_off(self.buffer.fitting(&records, desk.records_max()));
         records.into_iter().for_each(|record| self.buffer.push(record));
         self.spool.fence = self.buffer.next();
-        if rest.is_empty() {
-            return self.marks.push(self.spool.fence, marks);
-        }
-        // In front of what has come meanwhile; none of their places counts before all of them are somewhere.
-        rest.append(&mut self.spool.incoming);
-        marks.append(&mut self.spool.marks);
-        (self.spool.incoming, self.spool.marks) = (rest, marks);
+        self.put_back(rest, marks);
     }
 
     /// What cannot be had from the disk now is there when it is opened.
@@ -344,7 +281,7 @@ impl Pipeline {
     }
 
     fn settled_on_disk(&mut self, waiting: u64, is_full: bool) {
-        self.spool.is_full = is_full;
+        (self.spool.is_full, self.spool.is_crowded) = (is_full, false);
         let (_, records) = self.spool.loaded.take().unwrap_or_default();
         self.spool.waiting = self.spool.waiting.saturating_sub(records);
         self.miscounted(waiting);
@@ -355,10 +292,9 @@ impl Pipeline {
     /// The process ends: what is on the disk stays there, what was on its way to it is dropped. Tells how many of the
     /// records in the buffer are on the disk.
     pub(super) fn close_spool(&mut self) -> usize {
-        let unkept = self.spool.incoming.len() + self.spool.appending.0;
-        self.account.drop(Reason::Stopped, unkept);
+        self.account.drop(Reason::Stopped, self.spool.unkept());
         (self.spool.incoming, self.spool.marks) = (Vec::new(), Vec::new());
-        self.spool.appending = (0, Vec::new());
+        self.spool.appending = Appending::default();
         if matches!(self.spool.phase, Phase::Failed(_)) {
             self.spool.phase = Phase::Shut;
         }

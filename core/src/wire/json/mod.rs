@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use fault::{Fault, Kind};
 pub use number::number;
-pub use quote::{QUOTED_MAX, quote};
+pub use quote::{QUOTED_MAX, quote, quoted_len};
 pub use raw::Raw;
 
 use door::{Door, Unknown};

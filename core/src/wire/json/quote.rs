@@ -21,6 +21,16 @@ pub fn quote(into: &mut Vec<u8>, text: &str) {
     into.push(b'"');
 }
 
+/// How long the text is in its quotes, in bytes.
+pub fn quoted_len(text: &str) -> usize {
+    let one = |byte: u8| match byte {
+        b'"' | b'\\' | b'\x08' | b'\t' | b'\n' | b'\x0c' | b'\r' => 2,
+        0..0x20 => QUOTED_MAX,
+        _ => 1,
+    };
+    2 + text.bytes().map(one).sum::<usize>()
+}
+
 fn escape(into: &mut Vec<u8>, byte: u8) {
     match byte {
         b'\x08' => into.extend_from_slice(b"\\b"),

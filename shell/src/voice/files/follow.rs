@@ -127,7 +127,13 @@ impl Tail {
         let Some(file) = &self.file else { return Ok(false) };
         let look = Look::at(file)?;
         match self.place.next(&look.found()) {
-            Next::On => self.place = self.place.renewed(&look.found()),
+            Next::On => {
+                self.place = self.place.renewed(&look.found());
+                // What has not ended is read once more: its writer may have taken it back, or written it anew.
+                if self.lines.waiting() > 0 {
+                    self.lines = place::lines(file, self.place.offset, LINE_MAX)?;
+                }
+            }
             Next::Rewritten | Next::Other => {
                 self.place = Place::at_start(&look.found());
                 self.lines = Lines::new(LINE_MAX);

@@ -17,7 +17,7 @@ use crate::voice::place::Identity;
 use meshward_core::{
     time::Now,
     wire::{
-        positions::{Position, Positions},
+        positions::{LATER_MAX, Position, Positions, later},
         sources::{pattern::Pattern, tail::Place},
     },
 };
@@ -37,16 +37,16 @@ const SHARE_BYTES: usize = 1 << 20;
 /// The most files, of which at most half can be at their paths.
 const TAILS_MAX: usize = 2 * FILES_MAX;
 
-/// What the places of files are called, in front of their paths.
-pub(super) const PLACE: &str = "file:";
+/// The kind of the places of files.
+pub(super) const KIND: &str = "file";
 
 /// The files, in the order in which they were met.
 #[derive(Debug)]
 pub(super) struct Followed {
     tails: Vec<Tail>,
-    /// Where files go on that were not met yet, by their paths.
-    kept: BTreeMap<String, Place>,
-    /// What was told last of each path.
+    /// Where files go on that were not met yet, by their paths, the oldest first.
+    kept: BTreeMap<String, Vec<Place>>,
+    /// What was told last of each place.
     told: BTreeMap<String, Position>,
     patience: Duration,
     /// How often a file had its turn: the next one is the first of the next round.
@@ -60,11 +60,11 @@ impl Followed {
 
     /// Goes on where an earlier process was.
     pub(super) fn go_on(&mut self, from: &Positions) {
-        for (name, position) in &from.places {
-            if let (Some(path), Some(place)) = (name.strip_prefix(PLACE), Place::read(position)) {
-                self.kept.insert(path.to_owned(), place);
-                self.told.insert(path.to_owned(), position.clone());
-            }
+        for path in from.paths(KIND) {
+            let places = from.of_path(KIND, path);
+            let kept = places.iter().filter_map(|(_, position)| Place::read(position)).collect();
+            self.kept.insert(path.to_owned(), kept);
+            self.told.extend(places.into_iter().map(|(name, position)| (name, position.clone())));
         }
     }
 
@@ -103,24 +103,30 @@ impl Followed {
         files: &BTreeMap<String, Identity>,
         (now, troubles): (Now, &mut Troubles),
     ) {
-        for (path, place) in std::mem::take(&mut self.kept) {
+        for (path, places) in std::mem::take(&mut self.kept) {
             let unit: Arc<str> = path.as_str().into();
-            let at_path = files.get(&path).filter(|identity| identity.inode == place.inode);
-            let taken = match at_path {
-                Some(identity) => Tail::open(&unit, (*identity, Some(place)), now),
-                None => Tail::find(&unit, place, now),
-            };
-            match taken {
-                // Two names of one file.
-                Ok(Some(tail)) if self.is_followed(tail.identity()) => {}
-                Ok(Some(mut tail)) => {
-                    tail.left = at_path.is_none().then_some(now.mono);
-                    self.tails.push(tail);
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    troubles.refused(&path, error);
-                    self.kept.insert(path, place);
+            let mut places = places.into_iter();
+            while let Some(place) = places.next() {
+                let at_path = files.get(&path).filter(|identity| identity.inode == place.inode);
+                let taken = match at_path {
+                    Some(identity) => Tail::open(&unit, (*identity, Some(place)), now),
+                    None => Tail::find(&unit, place, now),
+                };
+                match taken {
+                    // Two names of one file.
+                    Ok(Some(tail)) if self.is_followed(tail.identity()) => {}
+                    Ok(Some(mut tail)) => {
+                        tail.left = at_path.is_none().then_some(now.mono);
+                        self.tails.push(tail);
+                    }
+                    Ok(None) => {}
+                    Err(error) => {
+                        troubles.refused(&path, error);
+                        // The ones behind it wait for it.
+                        let left = [place].into_iter().chain(places).collect();
+                        self.kept.insert(path, left);
+                        break;
+                    }
                 }
             }
         }
@@ -212,7 +218,7 @@ impl Followed {
     /// Where a file begins is told a round before its lines, so that it is found again wherever it is moved before any of
     /// them is taken.
     fn is_untold(&self, tail: &Tail) -> bool {
-        let told = self.told.get(&*tail.unit).and_then(Place::read);
+        let told = self.told.get(&later(KIND, &tail.unit, 0)).and_then(Place::read);
         !tail.passed && told.is_none_or(|told| Identity::at(&told) != tail.identity())
     }
 
@@ -277,28 +283,30 @@ impl Followed {
         true
     }
 
-    /// Where the reading of each path goes on, as far as that has changed.
+    /// Where the reading of each path goes on, as far as that has changed: in the file that is read, and at the beginning of
+    /// those that came into its place meanwhile.
     pub(super) fn marks(&mut self) -> Vec<(String, Option<Position>)> {
-        let mut places: BTreeMap<&str, Position> = BTreeMap::new();
+        let mut files: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut places: BTreeMap<String, Position> = BTreeMap::new();
         for tail in self.tails.iter().filter(|tail| !tail.passed) {
-            places.entry(&tail.unit).or_insert_with(|| tail.place.position());
+            let nth = files.entry(&tail.unit).or_default();
+            if *nth <= LATER_MAX {
+                places.insert(later(KIND, &tail.unit, *nth), tail.place.position());
+            }
+            *nth += 1;
         }
-        let gone =
-            |path: &&String| !places.contains_key(path.as_str()) && !self.kept.contains_key(*path);
-        let mut marks: Vec<_> =
-            self.told.keys().filter(gone).map(|path| (path.clone(), None)).collect();
-        for (path, position) in places {
-            if self.told.get(path) != Some(&position) {
-                marks.push((path.to_owned(), Some(position)));
+        for (path, kept) in &self.kept {
+            let before = files.get(path.as_str()).copied().unwrap_or_default();
+            for (at, place) in kept.iter().enumerate() {
+                places.insert(later(KIND, path, before + at), place.position());
             }
         }
-        for (path, position) in &marks {
-            match position {
-                Some(position) => self.told.insert(path.clone(), position.clone()),
-                None => self.told.remove(path),
-            };
-        }
-        marks.into_iter().map(|(path, position)| (format!("{PLACE}{path}"), position)).collect()
+        let gone = self.told.keys().filter(|name| !places.contains_key(*name));
+        let mut marks: Vec<_> = gone.map(|name| (name.clone(), None)).collect();
+        let changed = places.iter().filter(|(name, place)| self.told.get(*name) != Some(place));
+        marks.extend(changed.map(|(name, place)| (name.clone(), Some(place.clone()))));
+        self.told = places;
+        marks
     }
 }
 

@@ -244,6 +244,51 @@ fn a_file_that_was_renamed_while_the_agent_was_away_is_read_to_its_end_first() {
     }
 }
 
+/// Found by an attacker: while there was no room, as in an outage, only the oldest file and the newest were found again.
+#[test]
+fn files_that_were_rotated_while_there_was_no_room_are_all_read_by_another_process() {
+    let mut scene = Scene::new(&["log"]);
+    scene.append("log", "0\n");
+    scene.once(0);
+    for nth in 1..=3 {
+        for before in (1..nth).rev() {
+            scene.rename(&format!("log.{before}"), &format!("log.{}", before + 1));
+        }
+        scene.rename("log", "log.1");
+        scene.append("log", format!("{nth}\n"));
+        scene.once(0);
+    }
+    assert_eq!(scene.kept.places.len(), 4);
+    scene.restart(&["log"]);
+    assert_eq!(scene.round(), ["0", "1", "2", "3"]);
+    scene.append("log", "4\n");
+    scene.restart(&["log"]);
+    assert_eq!(scene.round(), ["4"], "nothing is read twice");
+    scene.pass(Duration::from_secs(3600));
+    scene.round();
+    assert_eq!(scene.kept.places.len(), 1, "those that were read are kept no longer");
+}
+
+#[test]
+fn a_line_that_its_writer_takes_back_before_its_end_is_no_part_of_the_next_one() {
+    let mut scene = Scene::new(&["log"]);
+    let before = format!("{}\n", "x".repeat(90)).repeat(4);
+    scene.append("log", &before);
+    assert_eq!(scene.round().len(), 4);
+    for (is_looked_at, written) in [(false, "a longer one"), (true, "short")] {
+        let file = OpenOptions::new().write(true).open(scene.path("log")).unwrap();
+        let length = file.metadata().unwrap().len();
+        scene.append("log", "PARTIAL");
+        assert_eq!(scene.round(), nothing());
+        file.set_len(length).unwrap();
+        if is_looked_at {
+            assert_eq!(scene.round(), nothing(), "nothing is told twice");
+        }
+        scene.append("log", format!("{written}\n"));
+        assert_eq!(scene.round(), [written]);
+    }
+}
+
 #[test]
 fn a_file_that_is_copied_and_emptied_goes_on_from_its_start() {
     let mut scene = Scene::new(&["a.log"]);

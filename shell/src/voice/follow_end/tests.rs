@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use meshward_core::wire::positions::{Position, Positions};
+use meshward_core::wire::positions::{Position, Positions, later};
 
 use super::{FollowEnd, Go, READ_MAX, Round};
 
@@ -80,17 +80,24 @@ impl Scene {
 
     /// The process ends and another one begins where it was.
     fn restart(&mut self) -> Vec<String> {
-        self.follow.mark(None);
-        let place = (self.follow.name.clone(), self.follow.told.clone().unwrap());
-        let from = Positions { places: [place].into() };
+        let from = self.kept();
         self.follow = followed(&self.path("log"));
         self.all(Some(&from)).0
     }
 
+    /// What is kept of it.
+    fn kept(&mut self) -> Positions {
+        self.follow.marks(None);
+        let path = self.path("log").display().to_string();
+        let told = self.follow.told.iter().enumerate();
+        let places = told.map(|(nth, place)| (later("test", &path, nth), place.clone()));
+        Positions { places: places.collect() }
+    }
+
     fn offset(&mut self) -> u64 {
-        self.follow.mark(None);
-        match self.follow.told {
-            Some(Position::Offset { offset, .. }) => offset,
+        self.follow.marks(None);
+        match self.follow.told.first() {
+            Some(Position::Offset { offset, .. }) => *offset,
             Some(Position::Cursor(_)) | None => panic!("{:?}", self.follow.told),
         }
     }
@@ -106,7 +113,7 @@ fn a_file_is_read_from_its_end_and_a_line_that_has_not_ended_waits() {
     scene.add("\n\nnew\r\nx");
     assert_eq!(scene.lines(), ["half", "new\r"]);
     assert_eq!(scene.offset(), 15);
-    assert_eq!(scene.follow.mark(None), None, "nothing has changed");
+    assert_eq!(scene.follow.marks(None), [], "nothing has changed");
 }
 
 #[test]
@@ -228,14 +235,12 @@ fn the_beginning_of_the_next_file_is_told_before_any_line_of_it() {
     let (lines, round) = scene.round(None, usize::MAX);
     assert_eq!((lines, round.more, scene.offset()), (vec!["a".into()], true, 0));
     // No line of it is taken before the process ends, and it is moved once meanwhile.
-    let kept = scene.follow.told.clone();
+    let kept = scene.kept();
     assert_eq!(scene.lines(), ["b"]);
     scene.rotate();
     scene.add("c\n");
-    scene.follow.told = kept;
-    let place = (scene.follow.name.clone(), scene.follow.told.clone().unwrap());
     scene.follow = followed(&scene.path("log"));
-    let (lines, _) = scene.all(Some(&Positions { places: [place].into() }));
+    let (lines, _) = scene.all(Some(&kept));
     assert_eq!(lines, ["b", "c"]);
 }
 
@@ -270,6 +275,43 @@ fn a_restart_goes_on_where_it_was_also_behind_a_rotation() {
     assert_eq!(scene.restart(), ["e"], "what is gone is gone");
 }
 
+/// Found by an attacker: while nothing was wanted, as in an outage, only the oldest file and the newest were found again.
+#[test]
+fn files_that_came_while_nothing_was_wanted_are_all_read_by_another_process() {
+    let mut scene = Scene::begun("old\n");
+    scene.add("one\n");
+    for nth in 1..=3 {
+        for before in (1..nth).rev() {
+            let [from, to] = [before, before + 1].map(|at| scene.path(&format!("log.{at}")));
+            fs::rename(from, to).unwrap();
+        }
+        scene.rotate();
+        scene.add(format!("{nth}\n"));
+        assert_eq!(scene.round(None, 0).0, [""; 0]);
+    }
+    assert_eq!(scene.kept().places.len(), 4);
+    assert_eq!(scene.restart(), ["one", "1", "2", "3"]);
+    assert_eq!(scene.restart(), [""; 0]);
+    assert_eq!(scene.kept().places.len(), 1, "those that were read are kept no longer");
+}
+
+#[test]
+fn a_line_that_its_writer_takes_back_before_its_end_is_no_part_of_the_next_one() {
+    let mut scene = Scene::begun(&format!("{}\n", "x".repeat(90)).repeat(4));
+    for (is_looked_at, written) in [(false, "a longer one"), (true, "short")] {
+        let file = fs::File::options().write(true).open(scene.path("log")).unwrap();
+        let before = file.metadata().unwrap().len();
+        scene.add("PARTIAL");
+        assert_eq!(scene.lines(), [""; 0]);
+        file.set_len(before).unwrap();
+        if is_looked_at {
+            assert_eq!(scene.lines(), [""; 0], "nothing is told twice");
+        }
+        scene.add(format!("{written}\n"));
+        assert_eq!(scene.lines(), [written]);
+    }
+}
+
 #[test]
 fn a_file_that_was_cut_while_nobody_read_is_read_from_its_beginning() {
     let mut scene = Scene::begun("one\ntwo\n");
@@ -299,18 +341,14 @@ fn the_place_stays_in_front_of_what_is_still_needed_and_places_only_grow() {
             .more
         {}
         let needed = places[places.len() - 1];
-        let Some((_, Some(Position::Offset { offset, .. }))) = scene.follow.mark(Some(needed))
-        else {
-            panic!("it has changed")
-        };
-        assert_eq!(offset, 2);
+        let marks = scene.follow.marks(Some(needed));
+        assert!(matches!(marks[0].1, Some(Position::Offset { offset: 2, .. })), "{marks:?}");
         scene.rotate();
     }
     assert_eq!(places, [0, 2, 4, 6]);
-    let Some((_, Some(Position::Offset { offset, .. }))) = scene.follow.mark(Some(0)) else {
-        panic!("it has changed")
-    };
-    assert_eq!(offset, 0, "what began in the file before");
+    let marks = scene.follow.marks(Some(0));
+    let began_before = matches!(marks[0].1, Some(Position::Offset { offset: 0, .. }));
+    assert!(began_before, "what began in the file before: {marks:?}");
 }
 
 #[test]

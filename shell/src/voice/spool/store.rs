@@ -26,7 +26,8 @@ const SEGMENTS: u64 = 8;
 const SEGMENT_MIN: u64 = 16 << 10;
 const SEGMENT_MAX: u64 = 4 << 20;
 
-/// How much of a file is read, whatever it holds: more than is ever written to one.
+/// How much of a file is read, whatever it holds: more than is ever written to one, which is twice [`SEGMENT_MAX`] and two
+/// records.
 const FILE_MAX: u64 = 32 << 20;
 
 /// The files of one pipeline.
@@ -150,8 +151,13 @@ impl Spool {
         self.bytes() + self.file_limit() > self.max_bytes
     }
 
-    /// How long a file is before another one is begun.
-    fn file_limit(&self) -> u64 {
+    /// For how many bytes more there is room without the oldest having to give way.
+    pub(crate) fn room(&self) -> u64 {
+        self.max_bytes.saturating_sub(self.bytes())
+    }
+
+    /// How long a file is before another one is begun; no more is to be appended at once, but for its last record.
+    pub(crate) fn file_limit(&self) -> u64 {
         (self.max_bytes / SEGMENTS).clamp(SEGMENT_MIN, SEGMENT_MAX)
     }
 

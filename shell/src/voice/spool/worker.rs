@@ -77,7 +77,7 @@ impl Worker {
 /// What an order comes to that cannot be carried out.
 fn unanswered(order: SpoolOrder, reason: String) -> Spooled {
     match order {
-        SpoolOrder::Append(records) => Spooled::Refused { records, reason },
+        SpoolOrder::Append { records, .. } => Spooled::Refused { records, reason },
         SpoolOrder::Open | SpoolOrder::Read { .. } | SpoolOrder::Settle(_) => {
             Spooled::Failed(reason)
         }
@@ -117,21 +117,21 @@ fn carry_out(spool: &mut Option<Spool>, place: &Place, order: SpoolOrder) -> Spo
         (order, None) => {
             unanswered(order, "the records that wait on the disk were not opened".to_owned())
         }
-        (SpoolOrder::Append(records), Some(spool)) => {
-            let (frames, count) = framed(&records);
-            let mut done = spool.append(&frames, count);
+        (SpoolOrder::Append { mut records, gives_way }, Some(spool)) => {
+            let mut done = append(spool, &records, gives_way);
             if is_gone(&done) && spool.waiting() == 0 {
                 // Somebody has removed the folder, in which nothing was left.
                 if let Ok(opened) = Spool::open(&place.folder, place.max_bytes) {
                     *spool = opened;
-                    done = spool.append(&frames, count);
+                    done = append(spool, &records, gives_way);
                 }
             }
             match done {
-                Ok(done) => Spooled::Appended {
+                Ok(Put { given_up, done }) => Spooled::Appended {
                     waiting: spool.waiting(),
                     is_full: spool.is_full(),
-                    given_up: done.dropped + records.len() as u64 - count,
+                    given_up,
+                    rest: records.split_off(done),
                 },
                 Err(error) => Spooled::Refused { records, reason: failed(error) },
             }
@@ -154,19 +154,81 @@ fn is_gone<T>(done: &io::Result<T>) -> bool {
     done.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// The frames of records, and how many there are.
-fn framed(records: &Records) -> (Vec<u8>, u64) {
+/// What became of records that were to be appended.
+struct Put {
+    given_up: u64,
+    /// How many of the first are done with: durable, or given up.
+    done: usize,
+}
+
+/// An error is one of the first of them, so that none is on the disk.
+fn append(spool: &mut Spool, records: &Records, gives_way: bool) -> io::Result<Put> {
     match records {
-        Records::Points(points) => all(points),
-        Records::Lines(lines) => all(lines),
-        Records::Events(events) => all(events),
+        Records::Points(points) => put(spool, points, gives_way),
+        Records::Lines(lines) => put(spool, lines, gives_way),
+        Records::Events(events) => put(spool, events, gives_way),
     }
 }
 
-fn all<T: Serialize>(records: &[T]) -> (Vec<u8>, u64) {
+/// Appends no more at once than belongs into one file, so that neither files nor memory grow by what is brought.
+fn put<T: Serialize>(spool: &mut Spool, records: &[T], gives_way: bool) -> io::Result<Put> {
+    let mut put = Put { given_up: 0, done: 0 };
     let mut frames = Vec::new();
-    let written = records.iter().filter(|record| frame(&mut frames, *record)).count();
-    (frames, written as u64)
+    while put.done < records.len() {
+        let room = if gives_way { u64::MAX } else { spool.room() };
+        let chunk = Chunk::of(&mut frames, &records[put.done..], (spool.file_limit(), room));
+        if chunk.framed > 0 {
+            match spool.append(&frames, chunk.framed) {
+                Ok(appended) => put.given_up += appended.dropped,
+                Err(error) if put.done == 0 => return Err(error),
+                // What is on the disk by now is told; the rest is offered again.
+                Err(_) => break,
+            }
+        }
+        put.given_up += chunk.passed_over;
+        put.done += chunk.done;
+        if chunk.is_last {
+            break;
+        }
+    }
+    Ok(put)
+}
+
+/// The first of some records, in frames.
+#[derive(Default)]
+struct Chunk {
+    framed: u64,
+    /// Too long for a frame.
+    passed_over: u64,
+    /// Both.
+    done: usize,
+    /// There is no room for the next one.
+    is_last: bool,
+}
+
+impl Chunk {
+    /// Of so many bytes, and the record that brings them beyond the limit, but no more than there is room for.
+    fn of<T: Serialize>(frames: &mut Vec<u8>, records: &[T], (limit, room): (u64, u64)) -> Self {
+        let mut chunk = Self::default();
+        frames.clear();
+        for record in records {
+            let before = frames.len();
+            if before as u64 >= limit {
+                break;
+            }
+            match frame(frames, record) {
+                false => chunk.passed_over += 1,
+                true if frames.len() as u64 > room => {
+                    frames.truncate(before);
+                    chunk.is_last = true;
+                    break;
+                }
+                true => chunk.framed += 1,
+            }
+            chunk.done += 1;
+        }
+        chunk
+    }
 }
 
 fn told(pipe: Pipe, batch: &Batch) -> Spooled {
@@ -185,42 +247,4 @@ fn decoded<T: for<'t> Deserialize<'t>>(batch: &Batch) -> Vec<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn a_folder_that_cannot_be_made_is_told_and_opened_once_it_can_be() {
-        let base = tempfile::tempdir().unwrap();
-        let blocked = base.path().join("spool");
-        fs::write(&blocked, "no folder").unwrap();
-        let place = Place { pipe: Pipe::Logs, folder: blocked.join("logs"), max_bytes: 1 << 20 };
-        let (facts, mut told) = mpsc::channel(8);
-        let mut worker = Worker::new(place, facts);
-        let mut ask = |order| {
-            assert_eq!(worker.order(order), None, "the thread takes it");
-            match told.blocking_recv() {
-                Some(Input::Acted(Acted::Spooled { pipe: Pipe::Logs, spooled })) => *spooled,
-                other => panic!("{other:?}"),
-            }
-        };
-        let Spooled::Failed(reason) = ask(SpoolOrder::Open) else { panic!("it is opened") };
-        assert!(reason.contains("spool/logs"), "{reason}");
-        let nothing = || SpoolOrder::Append(Records::Lines(Vec::new()));
-        assert!(matches!(ask(nothing()), Spooled::Refused { .. }));
-        fs::remove_file(&blocked).unwrap();
-        assert_eq!(
-            ask(SpoolOrder::Open),
-            Spooled::Opened { waiting: 0, is_full: false, damaged: 0 }
-        );
-        assert_eq!(ask(nothing()), Spooled::Appended { waiting: 0, is_full: false, given_up: 0 });
-        assert_eq!(
-            ask(SpoolOrder::Open),
-            Spooled::Opened { waiting: 0, is_full: false, damaged: 0 }
-        );
-        fs::remove_dir_all(&blocked).unwrap();
-        assert_eq!(ask(nothing()), Spooled::Appended { waiting: 0, is_full: false, given_up: 0 });
-        assert!(blocked.join("logs").is_dir(), "it is made again");
-    }
-}
+mod tests;
