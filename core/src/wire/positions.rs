@@ -11,10 +11,10 @@ use super::json::{self, Fault};
 /// The most places that are kept: one for the journal, one a file.
 pub const POSITIONS_MAX: usize = 1_024;
 
-/// The longest name of a place and the longest cursor, in bytes.
+/// The longest name of a place and the longest cursor, in bytes of JSON without its quotes.
 pub const PLACE_MAX: usize = 4 << 10;
 
-/// The largest file that is written of them, in bytes.
+/// No file of them that is written is longer, in bytes.
 pub const POSITIONS_FILE_MAX: usize = 8 << 20;
 
 /// Where each source goes on, by the name of its place: `journald`, `file:<path>`, `k8s-audit:<path>`, `auditd:<path>`; of

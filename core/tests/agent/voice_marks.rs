@@ -1,12 +1,17 @@
 //! How far sources were read: kept once what they brought is done with, and handed back by the next process.
 
+use std::collections::BTreeSet;
+
 use meshward_core::{
     agent::{
         Change, Collected, Content, Feed, FoundContent, KEEP_RETRY, Pipe, Records, Source,
         verdict::ingest::Shipped,
         voice::{Effect, Input, KEEP_SPACING, Reason},
     },
-    wire::positions::{PLACE_MAX, POSITIONS_MAX, Position, Positions},
+    wire::{
+        kept::PULLED_FILE_MAX,
+        positions::{PLACE_MAX, POSITIONS_FILE_MAX, POSITIONS_MAX, Position, Positions},
+    },
 };
 
 use crate::{
@@ -164,6 +169,8 @@ fn no_more_places_are_kept_than_there_is_room_for_the_longest_untold_going_first
     let marks = vec![
         (named(0), Some(cursor("b"))),
         (named(9_999), Some(cursor("b"))),
+        // Six times as long in the file.
+        ("\u{1}".repeat(PLACE_MAX / 6 + 1), Some(cursor("b"))),
         ("x".repeat(PLACE_MAX + 1), Some(cursor("b"))),
         ("y".into(), Some(cursor(&"b".repeat(PLACE_MAX + 1)))),
     ];
@@ -177,6 +184,43 @@ fn no_more_places_are_kept_than_there_is_room_for_the_longest_untold_going_first
     assert_eq!(kept.len(), POSITIONS_MAX);
     assert_eq!((kept.get(&named(0)), kept.get(&named(1))), (Some(&cursor("b")), None));
     assert!(kept.contains_key(&named(9_999)) && !kept.contains_key("y"));
+}
+
+/// Found by an attacker: names of control characters made the file longer than is read of it.
+#[test]
+fn the_file_of_all_places_is_never_longer_than_is_read_of_it() {
+    let longest = |number: usize| format!("{number:04}{}", "\u{1}".repeat((PLACE_MAX - 4) / 6));
+    let offset = Position::Offset {
+        device: u64::MAX,
+        inode: u64::MAX,
+        offset: u64::MAX,
+        head_len: u64::MAX,
+        head: u64::MAX,
+    };
+    let mut desk = Desk::armed(logs_only());
+    let marks = (0..POSITIONS_MAX).map(|number| (longest(number), Some(offset.clone())));
+    let feed = Feed { marks: marks.collect(), ..feed(Source::Files, Records::Lines(Vec::new())) };
+    desk.give(Input::Collected(Box::new(Collected {
+        pipe: Pipe::Logs,
+        round: 1,
+        feeds: vec![feed],
+    })));
+    let kept = desk.kept().expect("there are places");
+    assert_eq!(kept.places.len(), POSITIONS_MAX);
+    assert!(kept.encode().len() <= POSITIONS_FILE_MAX && POSITIONS_FILE_MAX <= PULLED_FILE_MAX);
+}
+
+#[test]
+fn the_places_of_a_path_are_found_by_their_order_and_those_of_others_are_not() {
+    let names = ["file:/a", "file+1:/a", "file+2:/a", "file+1:/a+1:/b", "files:/a", "file+17:/a"];
+    let places = names.map(|name| (name.to_owned(), cursor(name))).into();
+    let positions = Positions { places };
+    let of = |path| positions.of_path("file", path).into_iter().map(|(name, _)| name);
+    assert!(of("/a").eq(["file:/a", "file+1:/a", "file+2:/a"]));
+    assert!(of("/a+1:/b").eq(["file+1:/a+1:/b"]));
+    assert_eq!(of("/b").count(), 0);
+    let paths: BTreeSet<_> = positions.paths("file").collect();
+    assert_eq!(paths, ["/a", "/a+1:/b"].into());
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::{
     wire::{
         json::quoted_len,
         kept::{self, POSITIONS},
-        positions::{PLACE_MAX, POSITIONS_FILE_MAX, POSITIONS_MAX, Position, Positions},
+        positions::{PLACE_MAX, POSITIONS_MAX, Position, Positions},
         timestamp::Timestamp,
     },
 };
@@ -32,8 +32,6 @@ pub const KEEP_SPACING: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Keeping {
     known: Positions,
-    /// How long the file of them is, about and at the most, in bytes.
-    bytes: usize,
     /// How many places had been told of when each was told of last.
     told: BTreeMap<String, u64>,
     count: u64,
@@ -49,11 +47,7 @@ impl Keeping {
     pub(super) fn load(&mut self, now: Now, content: FoundContent, effects: &mut Vec<Effect>) {
         let reason = match content {
             FoundContent::Bytes(Content(bytes)) => match Positions::decode(&bytes) {
-                Ok(known) => {
-                    self.bytes = known.places.iter().map(|(place, at)| weight(place, at)).sum();
-                    self.known = known;
-                    return;
-                }
+                Ok(known) => return self.known = known,
                 Err(fault) => fault.to_string(),
             },
             FoundContent::Foreign(kind) => format!("it is {kind}"),
@@ -76,7 +70,8 @@ impl Keeping {
                 Some(position) if fits(&place, &position) => self.note(place, position),
                 Some(_) => {}
                 None => {
-                    if self.remove(&place) {
+                    self.told.remove(&place);
+                    if self.known.places.remove(&place).is_some() {
                         self.pen.blot();
                     }
                 }
@@ -92,28 +87,18 @@ impl Keeping {
             return;
         }
         self.pen.blot();
-        self.bytes += weight(&place, &position);
-        if let Some(before) = self.known.places.insert(place.clone(), position) {
-            self.bytes -= weight(&place, &before);
-        }
-        while self.known.places.len() > POSITIONS_MAX || self.bytes > POSITIONS_FILE_MAX {
+        self.known.places.insert(place, position);
+        if self.known.places.len() > POSITIONS_MAX {
             self.forget();
         }
-    }
-
-    /// Tells whether it was known.
-    fn remove(&mut self, place: &str) -> bool {
-        self.told.remove(place);
-        let Some(position) = self.known.places.remove(place) else { return false };
-        self.bytes -= weight(place, &position);
-        true
     }
 
     /// Forgets the place that was told of the longest ago, those first that no source of this process has told of.
     fn forget(&mut self) {
         let age = |place: &&String| self.told.get(*place).copied().unwrap_or_default();
         if let Some(oldest) = self.known.places.keys().min_by_key(age).cloned() {
-            self.remove(&oldest);
+            self.known.places.remove(&oldest);
+            self.told.remove(&oldest);
         }
     }
 
@@ -153,22 +138,15 @@ impl Keeping {
     }
 }
 
-/// What a place takes in the file at the most, in bytes.
-fn weight(place: &str, position: &Position) -> usize {
-    /// Names of members and numbers.
-    const REST: usize = 200;
-    let cursor = match position {
-        Position::Cursor(cursor) => quoted_len(cursor),
-        Position::Offset { .. } => 0,
-    };
-    REST + quoted_len(place) + cursor
+/// Whether a mark is short enough to be kept, as it stands in the file: whoever makes names that grow there keeps nobody
+/// else's place from it.
+fn fits(place: &str, position: &Position) -> bool {
+    let fits = |text: &str| quoted_len(text) <= PLACE_MAX + QUOTES;
+    match position {
+        Position::Cursor(cursor) => fits(place) && fits(cursor),
+        Position::Offset { .. } => fits(place),
+    }
 }
 
-/// Whether a mark is short enough to be kept.
-fn fits(place: &str, position: &Position) -> bool {
-    let cursor = match position {
-        Position::Cursor(cursor) => cursor.len(),
-        Position::Offset { .. } => 0,
-    };
-    place.len() <= PLACE_MAX && cursor <= PLACE_MAX
-}
+/// Those around a text.
+const QUOTES: usize = 2;
