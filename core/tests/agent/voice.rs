@@ -6,6 +6,7 @@ use meshward_core::{
     agent::{
         Change, Collected, Content, Feed, Filter, Level, LocalSettings, Pipe, PipeSettings,
         Records, Source, VoiceSettings,
+        notice::streak::TELL_AGAIN,
         verdict::{Trouble, ingest::Shipped},
         voice::{
             Answered, Effect, Input, RECORD_BYTES_MAX, Reason, Voice,
@@ -638,7 +639,7 @@ fn troubles_are_told_at_once_then_when_they_change_or_hourly_and_their_end_once(
     assert_eq!(hear(&mut desk, &["no room for 17 files"]), []);
     assert_eq!(desk.logs().sources[0].troubles, 1);
     assert_eq!(hear(&mut desk, &["no room for 1 files", "gone"]), warned("gone"));
-    desk.pass(3600);
+    desk.pass(TELL_AGAIN.as_secs() - 10);
     assert_eq!(hear(&mut desk, &["gone"]), warned("gone"));
     assert_eq!(hear(&mut desk, &[]), [(Level::Info, "journald is collected from again".into())]);
     assert_eq!(hear(&mut desk, &[]), []);
