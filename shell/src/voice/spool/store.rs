@@ -161,12 +161,10 @@ impl Spool {
         (self.max_bytes / SEGMENTS).clamp(SEGMENT_MIN, SEGMENT_MAX)
     }
 
-    /// Puts frames of so many records on the disk; all of them are durable, or none is there, but for the oldest of what is
-    /// too much by itself.
+    /// Puts frames of so many records on the disk, no longer than [`Spool::file_limit`] and one record: all of them are
+    /// durable, or none is there.
     pub(crate) fn append(&mut self, frames: &[u8], records: u64) -> io::Result<Appended> {
-        let (frames, over) = newest(frames, self.max_bytes);
-        let records = records.saturating_sub(over);
-        let dropped = self.make_room(frames.len() as u64) + over;
+        let dropped = self.make_room(frames.len() as u64);
         self.roll()?;
         let (Some(file), Some(segment)) = (&mut self.writer, self.segments.back_mut()) else {
             return Err(io::Error::other("the spool has no file to write to"));
@@ -281,21 +279,6 @@ impl Spool {
     fn path(&self, number: u64) -> PathBuf {
         self.folder.join(segment_name(number))
     }
-}
-
-/// The last of these frames that take no more than so many bytes, and how many stand in front of them.
-fn newest(frames: &[u8], most: u64) -> (&[u8], u64) {
-    let over = frames.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
-    let (mut begin, mut count) = (0, 0);
-    for found in Frames::new(frames, 0) {
-        if begin >= over {
-            break;
-        }
-        if let Found::Record { end, .. } = found {
-            (begin, count) = (end, count + 1);
-        }
-    }
-    (&frames[begin..], count)
 }
 
 /// Takes records from the bytes of a file; where the last of them ends, if there was one.
