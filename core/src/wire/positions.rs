@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::json::{self, Fault};
 
 /// The most places that are kept: one for the journal, one a file.
-pub const POSITIONS_MAX: usize = 1_024;
+pub const POSITIONS_MAX: usize = 2_048;
 
 /// The longest name of a place and the longest cursor, in bytes of JSON without its quotes.
 pub const PLACE_MAX: usize = 4 << 10;
 
 /// No file of them that is written is longer, in bytes.
-pub const POSITIONS_FILE_MAX: usize = 8 << 20;
+pub const POSITIONS_FILE_MAX: usize = 10 << 20;
 
 /// Where each source goes on, by the name of its place: `journald`, `file:<path>`, `k8s-audit:<path>`, `auditd:<path>`; of
 /// files that came into the place of one that is not read to its end, see [`later`].

@@ -39,11 +39,11 @@ pub(super) fn config(
 
 fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, ClientError> {
     let mut roots = RootCertStore::empty();
-    let system = rustls_native_certs::load_native_certs();
-    for error in &system.errors {
-        warn!("some trusted root certificates of this system cannot be read: {error}");
+    let (certificates, complaints) = system();
+    for complaint in complaints {
+        warn!("some trusted root certificates of this system cannot be read: {complaint}");
     }
-    roots.add_parsable_certificates(system.certs);
+    roots.add_parsable_certificates(certificates);
     if let Some(path) = ca_file {
         add(&mut roots, path)?;
     }
@@ -52,9 +52,28 @@ fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, ClientError> {
 
 /// How many certificates of this system can be trusted, and the first that cannot be read. It blocks on the disk.
 pub(crate) fn system_roots() -> (usize, Option<String>) {
-    let system = rustls_native_certs::load_native_certs();
-    let (count, _) = RootCertStore::empty().add_parsable_certificates(system.certs);
-    (count, system.errors.first().map(|error| crate::run::causes(error)))
+    let (certificates, complaints) = system();
+    let (count, _) = RootCertStore::empty().add_parsable_certificates(certificates);
+    (count, complaints.into_iter().next())
+}
+
+/// The certificates that this system trusts, and what of them cannot be read. A pipe or an endless file in their place is
+/// not read.
+fn system() -> (Vec<CertificateDer<'static>>, Vec<String>) {
+    if let Some(path) = std::env::var_os("SSL_CERT_FILE") {
+        let told = |fault: &str| {
+            (Vec::new(), vec![format!("SSL_CERT_FILE {}: {fault}", path.to_string_lossy())])
+        };
+        match std::fs::metadata(&path) {
+            Ok(found) if !found.is_file() => return told("it is not a regular file"),
+            Ok(found) if found.len() > CA_FILE_MAX => return told("it is larger than 4 MiB"),
+            // What cannot be read is told by who reads it.
+            Ok(_) | Err(_) => {}
+        }
+    }
+    let found = rustls_native_certs::load_native_certs();
+    let complaints = found.errors.iter().map(|error| crate::run::causes(error)).collect();
+    (found.certs, complaints)
 }
 
 /// Adds every certificate of a PEM file, each of which must be sound.

@@ -148,11 +148,11 @@ fn told(error: &dyn Error) -> String {
 
 async fn ask(settings: ClientSettings) -> (Health, Option<Skew>) {
     // It reads the trusted roots.
-    let made = tokio::task::spawn_blocking(move || Client::new(&settings)).await;
+    let made = bounded("doctor client", LOOK_MAX, move || Client::new(&settings)).await;
     let client = match made {
-        Ok(Ok(client)) => client,
-        Ok(Err(error)) => return (Health::Lost(told(&error)), None),
-        Err(broken) => return (Health::Lost(broken.to_string()), None),
+        Some(Ok(client)) => client,
+        Some(Err(error)) => return (Health::Lost(told(&error)), None),
+        None => return (Health::Lost("the trusted roots are not read in time".into()), None),
     };
     let request = Request {
         method: Method::Get,

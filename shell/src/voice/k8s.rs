@@ -5,7 +5,7 @@
 use std::{path::Path, sync::Arc};
 
 use meshward_core::{
-    agent::{Feed, Records, Source},
+    agent::{Feed, Records, Source, voice::RECORD_BYTES_MAX},
     wire::sources::k8s::{LINE_MAX, entry},
 };
 
@@ -36,14 +36,24 @@ impl Collector for K8sAudit {
     }
 
     fn collect(&mut self, wanted: &Wanted) -> Feed {
-        let (mut entries, mut unread) = (Vec::new(), 0);
-        let go = |brought: usize| if brought < wanted.room { Go::On } else { Go::Stop };
-        let round = self.follow.read((wanted.from.as_ref(), go(0)), |line, _| {
+        let (mut entries, mut bytes, mut unread) = (Vec::new(), 0, 0);
+        // What is asked for counts records of the usual length at the most.
+        let most = wanted.room.saturating_mul(RECORD_BYTES_MAX);
+        let go =
+            |brought, bytes| if brought < wanted.room && bytes < most { Go::On } else { Go::Stop };
+        let round = self.follow.read((wanted.from.as_ref(), go(0, 0)), |line, _| {
             match entry(line, &self.hostname) {
-                Some(entry) => entries.push(entry),
+                Some(entry) => {
+                    bytes += size_of_val(&entry)
+                        + entry.subject.len()
+                        + entry.object.len()
+                        + entry.action.len()
+                        + entry.raw.len();
+                    entries.push(entry);
+                }
                 None => unread += 1,
             }
-            go(entries.len())
+            go(entries.len(), bytes)
         });
         let troubles = round.trouble.map(|trouble| {
             format!(

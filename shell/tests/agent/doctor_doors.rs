@@ -82,6 +82,13 @@ async fn whom_the_system_trusts_is_told_where_somebody_is_asked_by_tls() {
     let nobody = node.path("token").display().to_string();
     let (state, words, _) = said(&nobody, "ca certificates");
     assert!(state == "bad" && words.contains("so that nobody is trusted"), "{words}");
+    let pipe = node.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    for endless in [pipe.display().to_string(), "/dev/zero".to_owned()] {
+        let (state, words, _) = said(&endless, "ca certificates");
+        assert!(state == "bad" && words.contains("it is not a regular file"), "{words}");
+    }
     let own = node.path("ca.pem");
     fs::write(&own, plane.request(read("/test/tls-cert")).body).unwrap();
     let own = own.display().to_string();

@@ -7,14 +7,23 @@ use alloc::{
 
 use crate::{
     agent::facts::Records,
-    wire::record::{AuditEntry, AuditOrigin, LogEntry, MetricPoint, Reading, TEXT_MAX},
+    wire::{
+        record::{AuditEntry, AuditOrigin, LogEntry, MetricPoint, Reading, TEXT_MAX},
+        sources::k8s::LINE_MAX,
+    },
 };
 
 /// How much a pipeline holds, in bytes; "twice the batch size" of records is the other limit.
 pub const BUFFER_BYTES_MAX: usize = 8 << 20;
 
-/// More than any record takes whose texts are cut where they are to be, in bytes.
+/// More than any record takes whose texts are cut where they are to be, in bytes; what else an event holds is beside it.
 pub const RECORD_BYTES_MAX: usize = TEXT_MAX + (2 << 10);
+
+/// How many records of the longest there is room for, with so many bytes taken. As much as an event of a Kubernetes API
+/// server may have beside its text stays free, so that the last one of a round makes no other give way.
+pub(super) const fn room_beside(bytes: usize) -> usize {
+    (BUFFER_BYTES_MAX - 2 * LINE_MAX).saturating_sub(bytes) / RECORD_BYTES_MAX
+}
 
 /// A record of any pipeline.
 #[derive(Clone, Debug, PartialEq)]
@@ -161,8 +170,7 @@ impl Buffer {
 
     /// How many more records there is room for, however large they are.
     pub(super) fn room(&self, records_max: usize) -> usize {
-        let by_bytes = BUFFER_BYTES_MAX.saturating_sub(self.bytes) / RECORD_BYTES_MAX;
-        records_max.saturating_sub(self.records()).min(by_bytes)
+        records_max.saturating_sub(self.records()).min(room_beside(self.bytes))
     }
 
     /// How many of these there is room for, the first ones first.

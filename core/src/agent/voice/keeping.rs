@@ -3,7 +3,6 @@
 //! Specification: `decisions.md` section 8 (Offsets and cursors of log sources).
 
 use alloc::{
-    collections::BTreeMap,
     format,
     string::{String, ToString as _},
     vec::Vec,
@@ -32,9 +31,6 @@ pub const KEEP_SPACING: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Keeping {
     known: Positions,
-    /// How many places had been told of when each was told of last.
-    told: BTreeMap<String, u64>,
-    count: u64,
     pen: Pen,
 }
 
@@ -70,7 +66,6 @@ impl Keeping {
                 Some(position) if fits(&place, &position) => self.note(place, position),
                 Some(_) => {}
                 None => {
-                    self.told.remove(&place);
                     if self.known.places.remove(&place).is_some() {
                         self.pen.blot();
                     }
@@ -79,26 +74,14 @@ impl Keeping {
         }
     }
 
+    /// Where there are as many as may be, a new one is not kept: whoever makes files without end pushes nobody else's place
+    /// out.
     fn note(&mut self, place: String, position: Position) {
-        self.count += 1;
-        self.told.insert(place.clone(), self.count);
-        let is_same = self.known.places.get(&place) == Some(&position);
-        if is_same {
-            return;
-        }
-        self.pen.blot();
-        self.known.places.insert(place, position);
-        if self.known.places.len() > POSITIONS_MAX {
-            self.forget();
-        }
-    }
-
-    /// Forgets the place that was told of the longest ago, those first that no source of this process has told of.
-    fn forget(&mut self) {
-        let age = |place: &&String| self.told.get(*place).copied().unwrap_or_default();
-        if let Some(oldest) = self.known.places.keys().min_by_key(age).cloned() {
-            self.known.places.remove(&oldest);
-            self.told.remove(&oldest);
+        let before = self.known.places.get(&place);
+        let has_room = before.is_some() || self.known.places.len() < POSITIONS_MAX;
+        if has_room && before != Some(&position) {
+            self.pen.blot();
+            self.known.places.insert(place, position);
         }
     }
 

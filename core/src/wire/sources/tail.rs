@@ -62,10 +62,13 @@ impl Place {
         Self { device, inode, offset: 0, head: Head::of(found.start) }
     }
 
-    /// The same place, with the start of the file as it is by now.
+    /// The same place, with the start of the file as it is by now, as far as it was read: what has not ended may be taken
+    /// back.
     #[must_use]
     pub fn renewed(self, found: &Found<'_>) -> Self {
-        Self { offset: self.offset, ..Self::at_start(found) }
+        let read = usize::try_from(self.offset).unwrap_or(usize::MAX).min(found.start.len());
+        let start = if read == 0 { found.start } else { &found.start[..read] };
+        Self { offset: self.offset, ..Self::at_start(&Found { start, ..*found }) }
     }
 
     /// What is found instead of the file that was known.

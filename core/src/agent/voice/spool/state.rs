@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::phase::Phase;
 use crate::{
     agent::voice::{
-        buffer::{BUFFER_BYTES_MAX, RECORD_BYTES_MAX, Record},
+        buffer::{BUFFER_BYTES_MAX, Record, room_beside},
         effect::Desk,
         marks::Mark,
     },
@@ -79,8 +79,7 @@ impl Spool {
     /// How many records more may wait for the disk: none that would make others give way there, and no more than there is
     /// room for in memory where it refuses.
     pub(in super::super) fn room(&self, most: usize, in_memory: usize) -> usize {
-        let by_bytes = BUFFER_BYTES_MAX.saturating_sub(self.bytes()) / RECORD_BYTES_MAX;
-        let room = most.saturating_sub(self.unkept()).min(by_bytes);
+        let room = most.saturating_sub(self.unkept()).min(room_beside(self.bytes()));
         // Where nothing waits any more, as on a disk whose files were spoilt, there is room whatever was told last.
         match ((self.is_full || self.is_crowded) && self.waiting > 0, self.is_refusing) {
             (true, _) => 0,
