@@ -18,7 +18,7 @@ pub const PLACE_MAX: usize = 4 << 10;
 pub const POSITIONS_FILE_MAX: usize = 10 << 20;
 
 /// Where each source goes on, by the name of its place: `journald`, `file:<path>`, `k8s-audit:<path>`, `auditd:<path>`; of
-/// files that came into the place of one that is not read to its end, see [`later`].
+/// files that came into the place of others, see [`file_name`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Positions {
@@ -91,12 +91,12 @@ impl TryFrom<Kept> for Position {
     }
 }
 
-/// How many files are kept that came into the place of one that is not read to its end.
+/// How many files of a path are kept besides the one that is read: those that came into its place meanwhile.
 pub const LATER_MAX: usize = 16;
 
-/// The name of the place of the file that came so many files behind the one that is read, 0 being that itself:
-/// `file:<path>`, then `file+1:<path>`.
-pub fn later(kind: &str, path: &str, nth: usize) -> String {
+/// The name of the place of a file: `file:<path>`, and `file+1:<path>` with a growing number where another file of the path
+/// had one before. None is used again as long as its process lives, so that no place of one stands for another.
+pub fn file_name(kind: &str, path: &str, nth: u64) -> String {
     match nth {
         0 => format!("{kind}:{path}"),
         _ => format!("{kind}+{nth}:{path}"),
@@ -104,23 +104,22 @@ pub fn later(kind: &str, path: &str, nth: usize) -> String {
 }
 
 impl Positions {
-    /// The places of the files of a path with their names, the oldest first.
-    pub fn of_path(&self, kind: &str, path: &str) -> Vec<(String, &Position)> {
-        let names = (0..=LATER_MAX).map(|nth| later(kind, path, nth));
-        names
-            .filter_map(|name| Some((self.places.get(&name)?, name)))
-            .map(|(at, name)| (name, at))
-            .collect()
-    }
-
-    /// The paths of a kind that have places.
-    pub fn paths<'p>(&'p self, kind: &'p str) -> impl Iterator<Item = &'p str> {
-        let of_kind = move |name: &'p String| {
-            let (before, path) = name.split_once(':')?;
-            let nth = before.strip_prefix(kind)?;
-            (nth.is_empty() || nth.starts_with('+')).then_some(path)
-        };
-        self.places.keys().filter_map(of_kind)
+    /// The places of the files of a kind by their paths, each with its number, the oldest first.
+    pub fn files(&self, kind: &str) -> BTreeMap<&str, Vec<(u64, &Position)>> {
+        let mut files: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+        for (name, position) in &self.places {
+            let Some((before, path)) = name.split_once(':') else { continue };
+            let nth = match before.strip_prefix(kind) {
+                Some("") => Some(0),
+                Some(nth) => nth.strip_prefix('+').and_then(|nth| nth.parse().ok()),
+                None => None,
+            };
+            if let Some(nth) = nth {
+                files.entry(path).or_default().push((nth, position));
+            }
+        }
+        files.values_mut().for_each(|places| places.sort_unstable_by_key(|(nth, _)| *nth));
+        files
     }
 
     /// Reads the file strictly.

@@ -15,7 +15,7 @@ const fn found(start: &[u8], size: u64) -> Found<'_> {
 }
 
 fn place(start: &[u8], offset: u64) -> Place {
-    Place { offset, ..Place::at_start(&found(start, offset)) }
+    Place { offset, ..Place::at_start(&found(start, offset)) }.renewed(&found(start, offset))
 }
 
 #[test]
@@ -43,6 +43,15 @@ fn a_device_that_has_another_number_counts_only_where_the_start_is_short() {
     assert_eq!(place(&LONG, 100).next(&elsewhere(&LONG)), Next::On);
     assert_eq!(place(&LONG, 501).next(&elsewhere(&LONG)), Next::Other);
     assert_eq!(place(&LONG, 100).next(&elsewhere(&[b'y'; 100])), Next::Other);
+}
+
+#[test]
+fn what_has_not_ended_and_was_not_read_is_no_part_of_the_start() {
+    let head = |start: &[u8], offset| place(start, offset).head;
+    assert_eq!(head(b"one\ntwo", 0), Head::of(b"one\n"));
+    assert_eq!(head(b"one\ntwo", 4), Head::of(b"one\n"));
+    assert_eq!(head(b"one\ntwo", 6), Head::of(b"one\ntw"), "of one that is too long");
+    assert_eq!(head(b"one", 0), Head::of(b"one"), "there is nothing else to know it by");
 }
 
 #[test]
@@ -74,7 +83,8 @@ proptest! {
         let start = |bytes: &[u8]| bytes[..bytes.len().min(HEAD_MAX)].to_vec();
         let known = place(&start(&bytes[..then]), (cuts.1.index(then) + 1) as u64);
         prop_assert_eq!(known.next(&found(&start(&bytes), size(&bytes))), Next::On);
-        bytes[changed.index(then.min(HEAD_MAX))] ^= 1;
+        prop_assert!(known.head.length >= known.offset.min(HEAD_MAX as u64), "all that was read counts");
+        bytes[changed.index(known.head.length as usize)] ^= 1;
         prop_assert_eq!(known.next(&found(&start(&bytes), size(&bytes))), Next::Rewritten);
     }
 

@@ -5,7 +5,7 @@ use std::{io, path::Path};
 use meshward_core::{
     time::Mono,
     wire::{
-        positions::{Position, Positions},
+        positions::{Position, Positions, file_name},
         sources::auditd::{Events, LINE_MAX, Record},
     },
 };
@@ -63,6 +63,7 @@ impl AuditLog {
 
 /// The names under which places of the log are kept.
 pub(super) fn names(from: &Positions, path: &Path) -> Vec<String> {
-    let places = from.of_path(KIND, &path.display().to_string());
-    places.into_iter().map(|(name, _)| name).collect()
+    let path = path.display().to_string();
+    let places = from.files(KIND).remove(path.as_str()).unwrap_or_default();
+    places.into_iter().map(|(nth, _)| file_name(KIND, &path, nth)).collect()
 }

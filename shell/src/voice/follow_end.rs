@@ -15,7 +15,7 @@
 //! Specification: `decisions.md` section 8 (k8s audit; Offsets and cursors of log sources).
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     fs::{self, File},
     io,
     os::unix::fs::FileExt as _,
@@ -73,21 +73,25 @@ pub(super) struct FollowEnd {
     gone: u32,
     /// How many bytes were read of the files before this one, so that places only grow.
     base: u64,
-    /// The places that were told last: of the file that is read, and of those behind it.
-    told: Vec<Position>,
+    /// The places that were told last, by their names.
+    told: BTreeMap<String, Position>,
+    /// The number of the next file.
+    next: u64,
 }
 
 #[derive(Debug)]
 enum At {
     /// It was not looked for yet; with the places that are kept of it.
-    New(Vec<Position>),
+    New(Vec<(u64, Position)>),
     /// It was not there, or could not be opened.
-    Missing(Vec<Position>),
+    Missing(Vec<(u64, Position)>),
     Open(Reader),
 }
 
 #[derive(Debug)]
 struct Reader {
+    /// Which file of its path it is.
+    nth: u64,
     file: File,
     /// Behind the last line that was taken.
     place: Place,
@@ -108,7 +112,7 @@ impl FollowEnd {
     /// Follows `path`, whose place is kept by this kind and the path.
     pub(super) fn new(kind: &'static str, path: &Path, line_max: usize) -> Self {
         let (path, at, later) = (path.to_owned(), At::New(Vec::new()), VecDeque::new());
-        Self { path, kind, line_max, at, later, gone: 0, base: 0, told: Vec::new() }
+        Self { path, kind, line_max, at, later, gone: 0, base: 0, told: BTreeMap::new(), next: 0 }
     }
 
     /// Hands over what was added, line by line and each with its place, as long as more is wanted. Where nothing is, the
@@ -119,9 +123,14 @@ impl FollowEnd {
         mut take: impl FnMut(&[u8], u64) -> Go,
     ) -> Round {
         if let (At::New(kept), Some(from)) = (&mut self.at, from) {
-            let places = from.of_path(self.kind, &self.path.display().to_string());
-            *kept = places.into_iter().map(|(_, place)| place.clone()).collect();
-            self.told.clone_from(kept);
+            let path = self.path.display().to_string();
+            let places = from.files(self.kind).remove(path.as_str()).unwrap_or_default();
+            *kept = places.into_iter().map(|(nth, place)| (nth, place.clone())).collect();
+            self.next = kept.last().map_or(0, |(nth, _)| nth + 1);
+            let named = |(nth, place): &(u64, Position)| {
+                (positions::file_name(self.kind, &path, *nth), place.clone())
+            };
+            self.told = kept.iter().map(named).collect();
         }
         let mut round = Round::default();
         let read = match wanted {
@@ -140,15 +149,26 @@ impl FollowEnd {
         let At::Open(reader) = &self.at else { return Vec::new() };
         let first = first.map_or(u64::MAX, |first| first.saturating_sub(self.base));
         let now = Place { offset: reader.place.offset.min(first), ..reader.place };
-        let later = self.later.iter().map(|reader| reader.place);
-        let places: Vec<_> = [now].into_iter().chain(later).map(Place::position).collect();
+        let later = self.later.iter().map(|reader| (reader.nth, reader.place));
         let path = self.path.display().to_string();
-        let marks = (0..places.len().max(self.told.len()))
-            .filter(|nth| places.get(*nth) != self.told.get(*nth))
-            .map(|nth| (positions::later(self.kind, &path, nth), places.get(nth).cloned()));
-        let marks = marks.collect();
+        let named = |(nth, place): (u64, Place)| {
+            (positions::file_name(self.kind, &path, nth), place.position())
+        };
+        let places: BTreeMap<_, _> =
+            [(reader.nth, now)].into_iter().chain(later).map(named).collect();
+        let gone = self.told.keys().filter(|name| !places.contains_key(*name));
+        let mut marks: Vec<_> = gone.map(|name| (name.clone(), None)).collect();
+        let changed = places.iter().filter(|(name, place)| self.told.get(*name) != Some(place));
+        marks.extend(changed.map(|(name, place)| (name.clone(), Some(place.clone()))));
         self.told = places;
         marks
+    }
+
+    /// Numbers the files of the path, each by itself.
+    const fn number(&mut self) -> u64 {
+        let nth = self.next;
+        self.next += 1;
+        nth
     }
 
     fn round(
@@ -189,7 +209,9 @@ impl FollowEnd {
         let At::Open(reader) = &self.at else { return Ok(()) };
         let newest = self.later.back().unwrap_or(reader);
         if self.later.len() < LATER_MAX && replaced(&self.path, Identity::at(&newest.place)) {
-            self.later.push_back(Reader::new(place::open(&self.path)?, self.line_max)?);
+            let reader = Reader::new(place::open(&self.path)?, self.line_max)?;
+            let nth = self.number();
+            self.later.push_back(Reader { nth, ..reader });
         }
         Ok(())
     }
@@ -219,7 +241,8 @@ impl FollowEnd {
             if found.is_empty() {
                 let reader = Reader::new(file, self.line_max)?;
                 let is_unseen = kept.is_empty() && !was_missing;
-                found.push_back(if is_unseen { reader.at_end(self.line_max)? } else { reader });
+                let reader = if is_unseen { reader.at_end(self.line_max)? } else { reader };
+                found.push_back(Reader { nth: self.number(), ..reader });
             }
             Ok(found)
         });
@@ -250,16 +273,22 @@ impl Reader {
     /// At the beginning.
     fn new(file: File, line_max: usize) -> io::Result<Self> {
         let place = Place::at_start(&Look::at(&file)?.found());
-        Ok(Self { file, place, lines: Lines::new(line_max) })
+        Ok(Self { nth: 0, file, place, lines: Lines::new(line_max) })
     }
 
     /// Where the kept places are, as far as their files are found.
-    fn all_kept(path: &Path, kept: &[Position], line_max: usize) -> io::Result<VecDeque<Self>> {
+    fn all_kept(
+        path: &Path,
+        kept: &[(u64, Position)],
+        line_max: usize,
+    ) -> io::Result<VecDeque<Self>> {
         let mut found: VecDeque<Self> = VecDeque::new();
-        for kept in kept.iter().filter_map(Place::read) {
+        for (nth, position) in kept {
+            let Some(kept) = Place::read(position) else { continue };
             let is_held = |held: &Self| Identity::at(&held.place) == Identity::at(&kept);
             if !found.iter().any(is_held) {
-                found.extend(Self::kept(path, kept, line_max)?);
+                let reader = Self::kept(path, kept, line_max)?;
+                found.extend(reader.map(|reader| Self { nth: *nth, ..reader }));
             }
         }
         Ok(found)
@@ -276,7 +305,7 @@ impl Reader {
         };
         let Some((file, look)) = same else { return Ok(None) };
         let lines = place::lines(&file, kept.offset, line_max)?;
-        Ok(Some(Self { file, place: kept.renewed(&look.found()), lines }))
+        Ok(Some(Self { nth: 0, file, place: kept.renewed(&look.found()), lines }))
     }
 
     /// Behind the last whole line; where that is too far away, within one that is too long.

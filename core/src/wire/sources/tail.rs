@@ -59,16 +59,14 @@ impl Place {
     /// Before the first byte of a file.
     pub fn at_start(found: &Found<'_>) -> Self {
         let Found { device, inode, .. } = *found;
-        Self { device, inode, offset: 0, head: Head::of(found.start) }
+        Self { device, inode, offset: 0, head: Head::of(lasting(found.start, 0)) }
     }
 
-    /// The same place, with the start of the file as it is by now, as far as it was read: what has not ended may be taken
-    /// back.
+    /// The same place, with the start of the file as it is by now.
     #[must_use]
     pub fn renewed(self, found: &Found<'_>) -> Self {
-        let read = usize::try_from(self.offset).unwrap_or(usize::MAX).min(found.start.len());
-        let start = if read == 0 { found.start } else { &found.start[..read] };
-        Self { offset: self.offset, ..Self::at_start(&Found { start, ..*found }) }
+        let head = Head::of(lasting(found.start, self.offset));
+        Self { offset: self.offset, head, ..Self::at_start(found) }
     }
 
     /// What is found instead of the file that was known.
@@ -99,6 +97,15 @@ impl Place {
         let Self { device, inode, offset, head: Head { length, digest } } = self;
         Position::Offset { device, inode, offset, head_len: length, head: digest }
     }
+}
+
+/// What was read of the start, and the lines that have ended, since another one may be taken back; where there are none,
+/// all of it.
+fn lasting(start: &[u8], read: u64) -> &[u8] {
+    let start = &start[..start.len().min(HEAD_MAX)];
+    let read = usize::try_from(read).unwrap_or(usize::MAX).min(start.len());
+    let end = start.iter().rposition(|byte| *byte == b'\n').map_or(start.len(), |end| end + 1);
+    &start[..end.max(read)]
 }
 
 impl Head {

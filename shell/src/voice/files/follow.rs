@@ -32,6 +32,8 @@ pub(super) const CHUNK: usize = 64 << 10;
 pub(super) struct Tail {
     /// The path by which it was found first, and its lines are known.
     pub(super) unit: Arc<str>,
+    /// Which file of its path it is.
+    pub(super) nth: u64,
     /// Behind the last line that was given.
     pub(super) place: Place,
     lines: Lines,
@@ -94,7 +96,7 @@ impl Tail {
         let unit = Arc::clone(unit);
         let lines = place::lines(&file, place.offset, LINE_MAX)?;
         let (left, grew) = (None, now.mono);
-        Ok(Self { unit, place, lines, file: Some(file), size, left, passed: false, grew })
+        Ok(Self { unit, nth: 0, place, lines, file: Some(file), size, left, passed: false, grew })
     }
 
     pub(super) const fn identity(&self) -> Identity {

@@ -17,7 +17,7 @@ use crate::voice::place::Identity;
 use meshward_core::{
     time::Now,
     wire::{
-        positions::{LATER_MAX, Position, Positions, later},
+        positions::{LATER_MAX, Position, Positions, file_name},
         sources::{pattern::Pattern, tail::Place},
     },
 };
@@ -37,6 +37,9 @@ const SHARE_BYTES: usize = 1 << 20;
 /// The most files, of which at most half can be at their paths.
 const TAILS_MAX: usize = 2 * FILES_MAX;
 
+/// How many paths are known of which a file has had a number.
+const NUMBERED_MAX: usize = 16 * TAILS_MAX;
+
 /// The kind of the places of files.
 pub(super) const KIND: &str = "file";
 
@@ -45,7 +48,8 @@ pub(super) const KIND: &str = "file";
 pub(super) struct Followed {
     tails: Vec<Tail>,
     /// Where files go on that were not met yet, by their paths, the oldest first.
-    kept: BTreeMap<String, Vec<Place>>,
+    kept: BTreeMap<String, Vec<(u64, Place)>>,
+    numbers: Numbers,
     /// What was told last of each place.
     told: BTreeMap<String, Position>,
     patience: Duration,
@@ -55,16 +59,25 @@ pub(super) struct Followed {
 
 impl Followed {
     pub(super) fn new(patience: Duration) -> Self {
-        Self { tails: Vec::new(), kept: BTreeMap::new(), told: BTreeMap::new(), patience, turn: 0 }
+        Self {
+            tails: Vec::new(),
+            kept: BTreeMap::new(),
+            numbers: Numbers::default(),
+            told: BTreeMap::new(),
+            patience,
+            turn: 0,
+        }
     }
 
     /// Goes on where an earlier process was.
     pub(super) fn go_on(&mut self, from: &Positions) {
-        for path in from.paths(KIND) {
-            let places = from.of_path(KIND, path);
-            let kept = places.iter().filter_map(|(_, position)| Place::read(position)).collect();
-            self.kept.insert(path.to_owned(), kept);
-            self.told.extend(places.into_iter().map(|(name, position)| (name, position.clone())));
+        for (path, places) in from.files(KIND) {
+            for (nth, position) in places {
+                self.numbers.has(path, nth);
+                self.told.insert(file_name(KIND, path, nth), position.clone());
+                let place = Place::read(position).map(|place| (nth, place));
+                self.kept.entry(path.to_owned()).or_default().extend(place);
+            }
         }
     }
 
@@ -90,7 +103,11 @@ impl Followed {
                 continue;
             }
             match Tail::open(&path.as_str().into(), (*identity, None), now) {
-                Ok(tail) => self.tails.extend(tail),
+                Ok(Some(mut tail)) => {
+                    tail.nth = self.numbers.next(path);
+                    self.tails.push(tail);
+                }
+                Ok(None) => {}
                 Err(error) => troubles.refused(path, error),
             }
         }
@@ -106,7 +123,7 @@ impl Followed {
         for (path, places) in std::mem::take(&mut self.kept) {
             let unit: Arc<str> = path.as_str().into();
             let mut places = places.into_iter();
-            while let Some(place) = places.next() {
+            while let Some((nth, place)) = places.next() {
                 let at_path = files.get(&path).filter(|identity| identity.inode == place.inode);
                 let taken = match at_path {
                     Some(identity) => Tail::open(&unit, (*identity, Some(place)), now),
@@ -116,6 +133,7 @@ impl Followed {
                     // Two names of one file.
                     Ok(Some(tail)) if self.is_followed(tail.identity()) => {}
                     Ok(Some(mut tail)) => {
+                        tail.nth = nth;
                         tail.left = at_path.is_none().then_some(now.mono);
                         self.tails.push(tail);
                     }
@@ -123,7 +141,7 @@ impl Followed {
                     Err(error) => {
                         troubles.refused(&path, error);
                         // The ones behind it wait for it.
-                        let left = [place].into_iter().chain(places).collect();
+                        let left = [(nth, place)].into_iter().chain(places).collect();
                         self.kept.insert(path, left);
                         break;
                     }
@@ -218,7 +236,7 @@ impl Followed {
     /// Where a file begins is told a round before its lines, so that it is found again wherever it is moved before any of
     /// them is taken.
     fn is_untold(&self, tail: &Tail) -> bool {
-        let told = self.told.get(&later(KIND, &tail.unit, 0)).and_then(Place::read);
+        let told = self.told.get(&tail.name()).and_then(Place::read);
         !tail.passed && told.is_none_or(|told| Identity::at(&told) != tail.identity())
     }
 
@@ -276,6 +294,7 @@ impl Followed {
             return false;
         };
         let mut tail = self.tails.remove(at);
+        tail.nth = self.numbers.next(&name);
         tail.unit = name.into();
         tail.left = None;
         tail.passed = false;
@@ -289,17 +308,15 @@ impl Followed {
         let mut files: BTreeMap<&str, usize> = BTreeMap::new();
         let mut places: BTreeMap<String, Position> = BTreeMap::new();
         for tail in self.tails.iter().filter(|tail| !tail.passed) {
-            let nth = files.entry(&tail.unit).or_default();
-            if *nth <= LATER_MAX {
-                places.insert(later(KIND, &tail.unit, *nth), tail.place.position());
+            let before = files.entry(&tail.unit).or_default();
+            if *before <= LATER_MAX {
+                places.insert(tail.name(), tail.place.position());
             }
-            *nth += 1;
+            *before += 1;
         }
         for (path, kept) in &self.kept {
-            let before = files.get(path.as_str()).copied().unwrap_or_default();
-            for (at, place) in kept.iter().enumerate() {
-                places.insert(later(KIND, path, before + at), place.position());
-            }
+            let kept = kept.iter();
+            places.extend(kept.map(|(nth, place)| (file_name(KIND, path, *nth), place.position())));
         }
         let gone = self.told.keys().filter(|name| !places.contains_key(*name));
         let mut marks: Vec<_> = gone.map(|name| (name.clone(), None)).collect();
@@ -307,6 +324,40 @@ impl Followed {
         marks.extend(changed.map(|(name, place)| (name.clone(), Some(place.clone()))));
         self.told = places;
         marks
+    }
+}
+
+/// Which numbers the files of a path have, none of which is given to two.
+#[derive(Debug, Default)]
+struct Numbers {
+    last: u64,
+    /// The paths of which one has had a number.
+    used: BTreeSet<String>,
+}
+
+impl Numbers {
+    /// An earlier process has given this one.
+    fn has(&mut self, path: &str, nth: u64) {
+        self.last = self.last.max(nth);
+        self.used.insert(path.to_owned());
+    }
+
+    fn next(&mut self, path: &str) -> u64 {
+        if self.used.len() > NUMBERED_MAX {
+            self.used.clear();
+        }
+        if self.used.insert(path.to_owned()) {
+            return 0;
+        }
+        self.last += 1;
+        self.last
+    }
+}
+
+impl Tail {
+    /// Of its place.
+    fn name(&self) -> String {
+        file_name(KIND, &self.unit, self.nth)
     }
 }
 

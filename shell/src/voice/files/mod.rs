@@ -32,7 +32,7 @@ use std::{
 use meshward_core::{
     agent::{Feed, Records, Source},
     time::Now,
-    wire::{positions::later, sources::pattern::Pattern, timestamp::Timestamp},
+    wire::{positions::file_name, sources::pattern::Pattern, timestamp::Timestamp},
 };
 
 use super::{
@@ -128,7 +128,7 @@ pub(crate) struct Glance {
 pub(crate) fn glance(patterns: &[String], own: &Path) -> Glance {
     let mut files = Files::new(Patterns::new(patterns), Arc::default()).keeping_out_of(own);
     let Feed { marks, troubles, .. } = files.round(&Wanted::default(), clock::now());
-    let kind = later(followed::KIND, "", 0);
+    let kind = file_name(followed::KIND, "", 0);
     let path = |(name, _): (String, _)| name.strip_prefix(&kind).map(str::to_owned);
     Glance { files: marks.into_iter().filter_map(path).collect(), troubles }
 }

@@ -269,6 +269,40 @@ fn files_that_were_rotated_while_there_was_no_room_are_all_read_by_another_proce
     assert_eq!(scene.kept.places.len(), 1, "those that were read are kept no longer");
 }
 
+/// Found by an attacker: files that fit into memory were read at once, and the names of their places given to the next ones
+/// while nothing of them was taken yet.
+#[test]
+fn no_place_has_the_name_of_one_that_is_not_done_with() {
+    let mut scene = Scene::new(&["log"]);
+    let mut names = std::collections::BTreeSet::new();
+    for nth in 0..4 {
+        scene.append("log", format!("{nth}\n"));
+        let feed = scene.feed(ROOM);
+        let begun = feed.marks.iter().filter(|(_, place)| place.is_some());
+        names.extend(begun.map(|(name, _)| name.clone()));
+        assert_eq!(messages(&feed), [nth.to_string()]);
+        for before in (1..=nth).rev() {
+            scene.rename(&format!("log.{before}"), &format!("log.{}", before + 1));
+        }
+        scene.rename("log", "log.1");
+        scene.append("log", "");
+        scene.round();
+    }
+    assert_eq!(names.len(), 4, "{names:?}");
+}
+
+#[test]
+fn a_line_taken_back_in_a_short_file_has_no_other_told_twice() {
+    let mut scene = Scene::new(&["log"]);
+    scene.append("log", "one\nPART");
+    assert_eq!(scene.round(), ["one"]);
+    let file = OpenOptions::new().write(true).open(scene.path("log")).unwrap();
+    file.set_len(4).unwrap();
+    assert_eq!(scene.round(), nothing());
+    scene.append("log", "two\n");
+    assert_eq!(scene.round(), ["two"]);
+}
+
 #[test]
 fn a_line_that_its_writer_takes_back_before_its_end_is_no_part_of_the_next_one() {
     let mut scene = Scene::new(&["log"]);
