@@ -160,7 +160,8 @@ fn port(listen: &ListenAddress, (path, is_agents): Known) -> Port {
 }
 
 fn asked(mut stream: impl io::Read + io::Write, path: &str, max: u64) -> io::Result<String> {
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
     let mut bytes = Vec::new();
     stream.take(max).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

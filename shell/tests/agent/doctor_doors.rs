@@ -19,10 +19,14 @@ async fn the_tcp_listener_is_told_by_its_port_and_its_token_and_nobody_is_given_
     let other = std::thread::spawn(move || {
         use std::io::{Read as _, Write as _};
         let (mut stream, _) = heard.accept().unwrap();
-        let mut asked = [0; 4096];
-        let read = stream.read(&mut asked).unwrap();
+        let (mut asked, mut some) = (Vec::new(), [0; 4096]);
+        while !asked.ends_with(b"\r\n\r\n") {
+            let read = stream.read(&mut some).unwrap();
+            assert!(read > 0, "the request ends early");
+            asked.extend_from_slice(&some[..read]);
+        }
         stream.write_all(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno").unwrap();
-        text(&asked[..read])
+        text(&asked)
     });
     let of_another = node(&plane.url(), taken.local_addr().unwrap(), TOKEN, 0o600);
     let (state, words) = check(&of_another, "tcp listener");
