@@ -14,9 +14,6 @@ pub const POSITIONS_MAX: usize = 2_048;
 /// The longest name of a place and the longest cursor, in bytes of JSON without its quotes.
 pub const PLACE_MAX: usize = 4 << 10;
 
-/// No file of them that is written is longer, in bytes.
-pub const POSITIONS_FILE_MAX: usize = 10 << 20;
-
 /// Where each source goes on, by the name of its place: `journald`, `file:<path>`, `k8s-audit:<path>`, `auditd:<path>`; of
 /// files that came into the place of others, see [`file_name`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +117,19 @@ impl Positions {
         }
         files.values_mut().for_each(|places| places.sort_unstable_by_key(|(nth, _)| *nth));
         files
+    }
+
+    /// Becomes these places, and tells what changes by that.
+    pub fn turn_into(
+        &mut self,
+        places: BTreeMap<String, Position>,
+    ) -> Vec<(String, Option<Position>)> {
+        let gone = self.places.keys().filter(|name| !places.contains_key(*name));
+        let mut changes: Vec<_> = gone.map(|name| (name.clone(), None)).collect();
+        let changed = places.iter().filter(|(name, place)| self.places.get(*name) != Some(place));
+        changes.extend(changed.map(|(name, place)| (name.clone(), Some(place.clone()))));
+        self.places = places;
+        changes
     }
 
     /// Reads the file strictly.

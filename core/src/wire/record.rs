@@ -175,6 +175,14 @@ pub struct AuditEntry {
     pub raw: String,
 }
 
+impl AuditEntry {
+    /// What its texts take, in bytes.
+    pub fn text_bytes(&self) -> usize {
+        let texts = [&self.event_type, &self.subject, &self.object, &self.action, &self.raw];
+        texts.into_iter().map(String::len).sum()
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditOrigin {

@@ -74,7 +74,7 @@ pub(super) struct FollowEnd {
     /// How many bytes were read of the files before this one, so that places only grow.
     base: u64,
     /// The places that were told last, by their names.
-    told: BTreeMap<String, Position>,
+    told: Positions,
     /// The number of the next file.
     next: u64,
 }
@@ -112,7 +112,17 @@ impl FollowEnd {
     /// Follows `path`, whose place is kept by this kind and the path.
     pub(super) fn new(kind: &'static str, path: &Path, line_max: usize) -> Self {
         let (path, at, later) = (path.to_owned(), At::New(Vec::new()), VecDeque::new());
-        Self { path, kind, line_max, at, later, gone: 0, base: 0, told: BTreeMap::new(), next: 0 }
+        Self {
+            path,
+            kind,
+            line_max,
+            at,
+            later,
+            gone: 0,
+            base: 0,
+            told: Positions::default(),
+            next: 0,
+        }
     }
 
     /// Hands over what was added, line by line and each with its place, as long as more is wanted. Where nothing is, the
@@ -130,7 +140,7 @@ impl FollowEnd {
             let named = |(nth, place): &(u64, Position)| {
                 (positions::file_name(self.kind, &path, *nth), place.clone())
             };
-            self.told = kept.iter().map(named).collect();
+            self.told.places = kept.iter().map(named).collect();
         }
         let mut round = Round::default();
         let read = match wanted {
@@ -156,12 +166,7 @@ impl FollowEnd {
         };
         let places: BTreeMap<_, _> =
             [(reader.nth, now)].into_iter().chain(later).map(named).collect();
-        let gone = self.told.keys().filter(|name| !places.contains_key(*name));
-        let mut marks: Vec<_> = gone.map(|name| (name.clone(), None)).collect();
-        let changed = places.iter().filter(|(name, place)| self.told.get(*name) != Some(place));
-        marks.extend(changed.map(|(name, place)| (name.clone(), Some(place.clone()))));
-        self.told = places;
-        marks
+        self.told.turn_into(places)
     }
 
     /// Numbers the files of the path, each by itself.

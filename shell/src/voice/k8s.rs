@@ -44,11 +44,7 @@ impl Collector for K8sAudit {
         let round = self.follow.read((wanted.from.as_ref(), go(0, 0)), |line, _| {
             match entry(line, &self.hostname) {
                 Some(entry) => {
-                    bytes += size_of_val(&entry)
-                        + entry.subject.len()
-                        + entry.object.len()
-                        + entry.action.len()
-                        + entry.raw.len();
+                    bytes += size_of_val(&entry) + entry.text_bytes();
                     entries.push(entry);
                 }
                 None => unread += 1,

@@ -32,6 +32,7 @@ pub(super) struct Batch {
 pub(super) fn tried<'r>(
     records: impl Iterator<Item = &'r Record> + Clone,
     mut count: usize,
+    least: fn(&Record) -> usize,
 ) -> usize {
     let all =
         |count: usize, of: fn(&Record) -> usize| records.clone().take(count).map(of).sum::<usize>();
@@ -44,10 +45,21 @@ pub(super) fn tried<'r>(
     count
 }
 
-/// What a record takes in a body at the least, in bytes.
-fn least(record: &Record) -> usize {
-    /// The names of its members.
-    const REST: usize = 60;
+/// The names of the members of a record, in bytes.
+const REST: usize = 60;
+
+/// What a record takes in a body for a local endpoint at the least, in bytes.
+pub(super) fn least_local(record: &Record) -> usize {
+    match record {
+        Record::Event(event) => {
+            REST + event.subject.len() + event.object.len() + quoted_len(&event.raw)
+        }
+        Record::Point(_) | Record::Line(_) => least(record),
+    }
+}
+
+/// What a record takes in a body for the control plane at the least, in bytes.
+pub(super) fn least(record: &Record) -> usize {
     match record {
         Record::Point(point) => point.data.len() * REST,
         Record::Line(line) => REST + quoted_len(&line.message),

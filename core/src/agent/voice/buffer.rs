@@ -46,11 +46,7 @@ impl Record {
                         + point.data.len() * size_of::<(Reading, f64)>()
                 }
                 Self::Line(line) => line.message.len(),
-                Self::Event(event) => {
-                    let texts = [&event.event_type, &event.subject, &event.object];
-                    let rest = event.action.len() + event.raw.len();
-                    texts.into_iter().map(|text| text.len()).sum::<usize>() + rest
-                }
+                Self::Event(event) => event.text_bytes(),
             }
     }
 

@@ -20,7 +20,7 @@ use core::mem;
 
 use super::{
     accounting::Reason,
-    batch::{Batch, CHUNK_BYTES_MAX, encode, is_sent, tried},
+    batch::{Batch, CHUNK_BYTES_MAX, encode, is_sent, least, tried},
     buffer::Held,
     effect::{Desk, Effect},
     figures::Outcome,
@@ -108,7 +108,7 @@ impl Pipeline {
             let full = desk.settings.batch_size.max(1);
             let limit = self.leg.size.map_or(full, |size| size.min(full));
             let held = self.buffer.iter().map(|held| &held.record);
-            let mut count = tried(held, limit.min(self.buffer.waiting()));
+            let mut count = tried(held, limit.min(self.buffer.waiting()), least);
             if !self.copy(desk, count) && self.local.is_behind() {
                 return;
             }

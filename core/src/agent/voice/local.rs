@@ -18,7 +18,7 @@ use alloc::{collections::VecDeque, format, string::String, vec::Vec};
 use core::{mem, time::Duration};
 
 use super::{
-    batch::{CHUNK_BYTES_MAX, encode_local, tried},
+    batch::{CHUNK_BYTES_MAX, encode_local, least_local, tried},
     buffer::Buffer,
     credential::{Credential, Have},
     effect::{Desk, Effect},
@@ -83,7 +83,7 @@ impl Local {
         while self.waiting.len() < PARCELS_MAX && self.wants(desk, buffer) {
             let held = buffer.from(self.given).map(|held| &held.record);
             let count = desk.settings.batch_size.min(buffer.from(self.given).len()).max(1);
-            let mut count = tried(held, count);
+            let mut count = tried(held, count, least_local);
             let body = loop {
                 let records = buffer.from(self.given).take(count);
                 let body = encode_local(desk.pipe, records.map(|held| &held.record));

@@ -51,7 +51,7 @@ pub(super) struct Followed {
     kept: BTreeMap<String, Vec<(u64, Place)>>,
     numbers: Numbers,
     /// What was told last of each place.
-    told: BTreeMap<String, Position>,
+    told: Positions,
     patience: Duration,
     /// How often a file had its turn: the next one is the first of the next round.
     turn: usize,
@@ -63,7 +63,7 @@ impl Followed {
             tails: Vec::new(),
             kept: BTreeMap::new(),
             numbers: Numbers::default(),
-            told: BTreeMap::new(),
+            told: Positions::default(),
             patience,
             turn: 0,
         }
@@ -74,7 +74,7 @@ impl Followed {
         for (path, places) in from.files(KIND) {
             for (nth, position) in places {
                 self.numbers.has(path, nth);
-                self.told.insert(file_name(KIND, path, nth), position.clone());
+                self.told.places.insert(file_name(KIND, path, nth), position.clone());
                 let place = Place::read(position).map(|place| (nth, place));
                 self.kept.entry(path.to_owned()).or_default().extend(place);
             }
@@ -236,7 +236,7 @@ impl Followed {
     /// Where a file begins is told a round before its lines, so that it is found again wherever it is moved before any of
     /// them is taken.
     fn is_untold(&self, tail: &Tail) -> bool {
-        let told = self.told.get(&tail.name()).and_then(Place::read);
+        let told = self.told.places.get(&tail.name()).and_then(Place::read);
         !tail.passed && told.is_none_or(|told| Identity::at(&told) != tail.identity())
     }
 
@@ -318,12 +318,7 @@ impl Followed {
             let kept = kept.iter();
             places.extend(kept.map(|(nth, place)| (file_name(KIND, path, *nth), place.position())));
         }
-        let gone = self.told.keys().filter(|name| !places.contains_key(*name));
-        let mut marks: Vec<_> = gone.map(|name| (name.clone(), None)).collect();
-        let changed = places.iter().filter(|(name, place)| self.told.get(*name) != Some(place));
-        marks.extend(changed.map(|(name, place)| (name.clone(), Some(place.clone()))));
-        self.told = places;
-        marks
+        self.told.turn_into(places)
     }
 }
 

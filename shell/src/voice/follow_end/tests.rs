@@ -88,12 +88,12 @@ impl Scene {
     /// What is kept of it.
     fn kept(&mut self) -> Positions {
         self.follow.marks(None);
-        Positions { places: self.follow.told.clone() }
+        self.follow.told.clone()
     }
 
     fn offset(&mut self) -> u64 {
         self.follow.marks(None);
-        match self.follow.told.values().next() {
+        match self.follow.told.places.values().next() {
             Some(Position::Offset { offset, .. }) => *offset,
             Some(Position::Cursor(_)) | None => panic!("{:?}", self.follow.told),
         }
