@@ -242,8 +242,7 @@ impl World {
     /// Ends all faults; what was to go wrong and did not is counted. A damaged file is only met at a start.
     fn heal(&mut self) {
         for at in 0..self.nodes.len() {
-            let disk = &self.nodes[at].disk;
-            if disk.identity.is_some() && disk.identity().is_none() {
+            if self.nodes[at].disk.is_damaged() {
                 self.die(at);
             }
         }

@@ -148,12 +148,18 @@ impl Pace {
                 (gait.stream.opened, gait.stream.lacking) = (Some(now), None);
                 gait.causes_pull();
             }
-            Heard::Answered(response) => gait.stream.refused(now, response.status),
+            Heard::Answered(response) => {
+                gait.forgets_a_try();
+                gait.stream.refused(now, response.status);
+            }
             Heard::Bytes(_) => {
                 gait.missed = Some(now.after(MADE_UP_WITHIN));
                 gait.causes_pull();
             }
-            Heard::Ended(lost) => gait.stream.failed(now, lost.is_none()),
+            Heard::Ended(lost) => {
+                gait.forgets_a_try();
+                gait.stream.failed(now, lost.is_none());
+            }
         }
     }
 
@@ -184,6 +190,11 @@ impl Gait {
         self.triggered = true;
         self.causes += 1;
         self.recent.retain(|(route, _), _| *route != Route::Pull);
+    }
+
+    /// A try that came to nothing is made again behind its backoff, which [`Stream::asks`] looks at.
+    fn forgets_a_try(&mut self) {
+        self.since.remove(&Route::Events);
     }
 
     fn goes_in_no_circle(&mut self, route: Route, said: &Said, now: Mono, found: &mut Found) {

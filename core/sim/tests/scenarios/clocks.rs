@@ -3,6 +3,7 @@
 use meshward_sim::{
     Event::{Dispatch, Drift, Pause, SetClock, Suspend},
     Script,
+    net::Fate,
     route::Route::{Events, Heartbeat, Pull, Register, Report, Terminal},
 };
 
@@ -28,6 +29,23 @@ fn a_stream_that_died_while_its_machine_was_suspended_is_asked_for_again_when_it
     let world = play(Script::quiet(1).at(100, Suspend { node: 0, seconds: 3_600 }));
     assert_eq!(world.journal.served(Events), [200, 200]);
     assert_eq!(sent(&world, Events, 3_700, 3_703), 1);
+}
+
+/// Found by a drawn world: the first try behind the night fails at once, and its backoff may be shorter than a second.
+#[test]
+fn a_stream_that_is_refused_behind_a_night_is_asked_for_again_behind_its_backoff() {
+    let mut within_the_second = 0;
+    for seed in 1..40 {
+        let script = Script::quiet(seed)
+            .at(100, Suspend { node: 0, seconds: 28_800 })
+            .meets(Events, 1, Fate::instead(401))
+            .meets(Events, 2, Fate::instead(503));
+        let world = play(script);
+        assert_eq!(world.journal.heard(Events), [401, 503, 200]);
+        assert_eq!(sent(&world, Events, 28_900, 28_903), 2);
+        within_the_second += sent(&world, Events, 28_900, 28_901) - 1;
+    }
+    assert!(within_the_second > 0);
 }
 
 #[test]

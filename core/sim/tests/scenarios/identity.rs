@@ -10,7 +10,7 @@ use meshward_sim::{
     Script, World,
     net::Fate,
     route::Route::{Heartbeat, Register, Rotate},
-    script::{Spot, Token},
+    script::{FAULTS_FOR, Spot, Token},
 };
 
 use crate::support::{exited_with, play, play_until, writes};
@@ -245,6 +245,24 @@ fn an_identity_whose_successor_is_lost_on_the_way_goes_on_as_it_was() {
     let world = play(script);
     assert_eq!(world.journal.heard(Register), [201, 0, 403]);
     assert_eq!(world.journal.deaths(), 0);
+}
+
+/// Found by a drawn world: what was damaged makes room as it is, and comes back as it is.
+#[test]
+fn a_damaged_identity_that_makes_room_and_comes_back_is_set_aside_by_the_next_start() {
+    let mut away = 0;
+    for second in (FAULTS_FOR - 200..FAULTS_FOR - 60).step_by(10) {
+        let script = Script::quiet(1)
+            .at(second, Revoke { node: 0 })
+            .at(second, Damage { node: 0 })
+            .meets(Register, 2, Fate::LOST_REPLY);
+        let broken = play_until(script.clone(), FAULTS_FOR);
+        away += usize::from(broken.nodes[0].disk.identity.is_none());
+        let world = play(script);
+        assert!(world.journal.deaths() >= 1, "revoked at {second}");
+        assert!(world.nodes[0].disk.identity().is_some(), "revoked at {second}");
+    }
+    assert!(away > 0, "it has made room in none of them");
 }
 
 /// Found by a drawn world: with a staged key the identity is whole on the disk before the last order that brings it back.
