@@ -3,6 +3,7 @@
 use std::{io, path::Path};
 
 use meshward_core::{
+    agent::voice::RECORD_BYTES_MAX,
     time::Mono,
     wire::{
         positions::{Position, Positions, file_name},
@@ -36,20 +37,24 @@ impl AuditLog {
         Self { follow: FollowEnd::new(KIND, path, LINE_MAX) }
     }
 
-    /// Reads until so many events have ended. A line that is no record counts as lost.
+    /// Reads until so many events have ended, or few long ones. A line that is no record counts as lost.
     pub(super) fn read(
         &mut self,
         events: &mut Events,
         (room, from, now): (usize, Option<&Positions>, Mono),
     ) -> Round {
         let mut unread = 0;
-        let go = |ended: usize| if ended < room { Go::On } else { Go::Stop };
-        let mut round = self.follow.read((from, go(events.ended())), |line, place| {
+        let most = room.saturating_mul(RECORD_BYTES_MAX);
+        let go = |events: &Events| match events.ended() < room && events.ended_bytes() < most {
+            true => Go::On,
+            false => Go::Stop,
+        };
+        let mut round = self.follow.read((from, go(events)), |line, place| {
             match Record::of_line(line) {
                 Some(record) => events.take(&record, place, now),
                 None => unread += 1,
             }
-            go(events.ended())
+            go(events)
         });
         round.lost += unread;
         round

@@ -18,7 +18,7 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{Feed, Records, Source},
+    agent::{Feed, Records, Source, voice::RECORD_BYTES_MAX},
     time::Mono,
     wire::{
         positions::Positions,
@@ -142,8 +142,13 @@ impl Auditd {
         brought.marks.extend(log.marks(&self.events));
     }
 
-    fn ended(&mut self, most: usize) -> Vec<AuditEntry> {
-        std::iter::from_fn(|| self.events.next_ended()).take(most).collect()
+    /// As many events as there is room for; of long ones fewer.
+    fn ended(&mut self, room: usize) -> Vec<AuditEntry> {
+        let most = room.saturating_mul(RECORD_BYTES_MAX);
+        let left = self.events.ended_bytes().saturating_sub(most);
+        let next =
+            || if self.events.ended_bytes() > left { self.events.next_ended() } else { None };
+        std::iter::from_fn(next).take(room).collect()
     }
 }
 
@@ -176,7 +181,7 @@ mod tests {
         wire::{positions::Positions, record::AuditEntry},
     };
 
-    use super::{Auditd, RETRY, Way};
+    use super::{Auditd, RECORD_BYTES_MAX, RETRY, Way};
     use crate::voice::{audit_socket::AuditSocket, source::Wanted};
 
     fn refused() -> std::io::Result<AuditSocket> {
@@ -267,6 +272,35 @@ mod tests {
         let mut next = by_log(&log);
         let feed = next.collect_at(&wanted(10, Some(kept(&feed))), at(0));
         assert_eq!(events(&feed)[0].raw, user(9).trim_end());
+    }
+
+    #[test]
+    fn of_events_with_many_long_paths_fewer_are_brought_at_once_and_all_of_them_in_the_end() {
+        let home = tempfile::tempdir().unwrap();
+        let log = home.path().join("audit.log");
+        add(&log, "");
+        let mut auditd = by_log(&log);
+        auditd.collect_at(&wanted(10, None), at(0));
+        let name = "x".repeat(4_000);
+        let long = |serial: u64| {
+            let path = format!("type=PATH msg=audit(1.000:{serial}): name=\"/{name}\"\n");
+            // Half of them end by their last record, the other half by their age.
+            let end = format!("type=PROCTITLE msg=audit(1.000:{serial}): proctitle=6C73\n");
+            path.repeat(16) + if serial % 2 == 0 { &end } else { "" }
+        };
+        add(&log, &(1..=40).map(long).collect::<String>());
+        let (mut brought, mut rounds) = (0, 0);
+        loop {
+            let feed = auditd.collect_at(&wanted(20, None), at(5 * rounds));
+            let bytes: usize = events(&feed).iter().map(AuditEntry::text_bytes).sum();
+            assert!(bytes < 20 * RECORD_BYTES_MAX + 100_000, "{bytes} in round {rounds}");
+            brought += events(&feed).len();
+            rounds += 1;
+            if brought == 40 || rounds == 30 {
+                break;
+            }
+        }
+        assert!((8..30).contains(&rounds) && brought == 40, "{brought} in {rounds} rounds");
     }
 
     #[test]

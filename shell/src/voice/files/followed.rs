@@ -137,7 +137,10 @@ impl Followed {
                         tail.left = at_path.is_none().then_some(now.mono);
                         self.tails.push(tail);
                     }
-                    Ok(None) => {}
+                    Ok(None) => troubles.tell(
+                        &path,
+                        format_args!("{} bytes of it were read before, and {MISSED}", place.offset),
+                    ),
                     Err(error) => {
                         troubles.refused(&path, error);
                         // The ones behind it wait for it.
@@ -362,5 +365,6 @@ fn identity_at(path: &str) -> Option<Identity> {
 
 const GONE: &str =
     "it was removed before it was read to its end: rotate it less often, or keep more of it";
+const MISSED: &str = "it is found no more: what stood behind them, if anything, was not sent";
 const TOO_MANY: &str = "the rest of a file that was rotated away is given up, since more is written than is sent: \
                         raise logs.batch_size, or narrow logs.file_patterns";

@@ -13,6 +13,7 @@
 //!
 //! Specification: "Buffers" of the node agent; `reliability.md` section 1 (one bad record never stops the rest).
 
+mod part;
 mod segment;
 mod store;
 mod worker;

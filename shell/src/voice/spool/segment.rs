@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, Read, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::OpenOptionsExt,
     path::Path,
 };
@@ -39,10 +39,19 @@ pub(super) fn append(file: &mut File, length: u64, bytes: &[u8]) -> io::Result<(
     written
 }
 
-/// The whole of a regular file.
+/// The whole of a regular file, or so many bytes of it.
 pub(super) fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_from(path, 0, most)
+}
+
+/// So many bytes of a regular file at the most, from a place in it on.
+pub(super) fn read_from(path: &Path, begin: u64, most: u64) -> io::Result<Vec<u8>> {
+    let mut file = place::open_own(path)?;
+    if begin > 0 {
+        file.seek(SeekFrom::Start(begin))?;
+    }
     let mut bytes = Vec::new();
-    place::open_own(path)?.take(most).read_to_end(&mut bytes)?;
+    file.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -12,7 +12,10 @@ use meshward_core::wire::spool::{Found, Frames, Place, segment_name, segment_num
 
 use rustix::io::Errno;
 
-use super::segment::{self, Segment, create, read_file};
+use super::{
+    part::{self, FILE_MAX},
+    segment::{self, Segment, create, read_file},
+};
 
 /// The file that holds how far the records are done with.
 const PLACE: &str = "place";
@@ -25,10 +28,6 @@ const ASIDE: &str = "unread";
 const SEGMENTS: u64 = 8;
 const SEGMENT_MIN: u64 = 16 << 10;
 const SEGMENT_MAX: u64 = 4 << 20;
-
-/// How much of a file is read, whatever it holds: more than is ever written to one, which is twice [`SEGMENT_MAX`] and two
-/// records.
-const FILE_MAX: u64 = 32 << 20;
 
 /// The files of one pipeline.
 #[derive(Debug)]
@@ -215,11 +214,13 @@ impl Spool {
         let mut batch = Batch::default();
         while let Some(&Segment { number, bytes: length, .. }) = self.segments.front() {
             let begin = if number == self.place.segment { self.place.offset } else { 0 };
-            match read_file(&self.path(number), FILE_MAX) {
-                Ok(bytes) => {
-                    if let Some(offset) = fill(&mut batch, &bytes, begin, (most, most_bytes)) {
+            match part::read(&self.path(number), begin, (most, most_bytes)) {
+                Ok(part) => {
+                    batch.damaged += part.damaged;
+                    batch.payloads = part.payloads;
+                    if let Some(offset) = part.end {
                         self.held = Some((number, batch.payloads.len() as u64));
-                        batch.place = Some(Place { segment: number, offset: offset as u64 });
+                        batch.place = Some(Place { segment: number, offset });
                         break;
                     }
                 }
@@ -279,30 +280,6 @@ impl Spool {
     fn path(&self, number: u64) -> PathBuf {
         self.folder.join(segment_name(number))
     }
-}
-
-/// Takes records from the bytes of a file; where the last of them ends, if there was one.
-fn fill(
-    batch: &mut Batch,
-    bytes: &[u8],
-    begin: u64,
-    (most, most_bytes): (usize, usize),
-) -> Option<usize> {
-    let (mut taken, mut end) = (0, None);
-    for found in Frames::new(bytes, usize::try_from(begin).unwrap_or(usize::MAX)) {
-        if batch.payloads.len() >= most || taken >= most_bytes {
-            break;
-        }
-        match found {
-            Found::Record { payload, end: behind } => {
-                taken += payload.len();
-                end = Some(behind);
-                batch.payloads.push(payload.to_vec());
-            }
-            Found::Damaged { bytes } => batch.damaged += bytes,
-        }
-    }
-    end
 }
 
 /// Whether an error says nothing of the file itself.

@@ -18,6 +18,7 @@ pub struct Events {
     open: VecDeque<Open>,
     /// Those that nobody has taken yet, with the places where they begin.
     ended: VecDeque<(AuditEntry, u64)>,
+    ended_bytes: usize,
     past: VecDeque<Stamp>,
     late: u64,
 }
@@ -35,6 +36,7 @@ impl Events {
             hostname,
             open: VecDeque::new(),
             ended: VecDeque::new(),
+            ended_bytes: 0,
             past: VecDeque::new(),
             late: 0,
         }
@@ -64,12 +66,19 @@ impl Events {
 
     /// The next event that has ended.
     pub fn next_ended(&mut self) -> Option<AuditEntry> {
-        self.ended.pop_front().map(|(entry, _)| entry)
+        let (entry, _) = self.ended.pop_front()?;
+        self.ended_bytes -= bytes(&entry);
+        Some(entry)
     }
 
     /// How many events have ended that nobody has taken.
     pub fn ended(&self) -> usize {
         self.ended.len()
+    }
+
+    /// What they take, in bytes.
+    pub const fn ended_bytes(&self) -> usize {
+        self.ended_bytes
     }
 
     /// Whether there are events that have not ended.
@@ -91,7 +100,7 @@ impl Events {
     fn alone(&mut self, record: &Record<'_>, place: u64) {
         let mut draft = Draft::new(record);
         draft.add(record);
-        self.ended.push_back((draft.finish(&self.hostname), place));
+        self.put(draft, place);
     }
 
     fn add(&mut self, record: &Record<'_>, (place, now): (u64, Mono)) {
@@ -129,6 +138,16 @@ impl Events {
             self.past.pop_front();
         }
         self.past.push_back(open.draft.stamp);
-        self.ended.push_back((open.draft.finish(&self.hostname), open.begins));
+        self.put(open.draft, open.begins);
     }
+
+    fn put(&mut self, draft: Draft, place: u64) {
+        let entry = draft.finish(&self.hostname);
+        self.ended_bytes += bytes(&entry);
+        self.ended.push_back((entry, place));
+    }
+}
+
+fn bytes(entry: &AuditEntry) -> usize {
+    size_of_val(entry) + entry.text_bytes()
 }

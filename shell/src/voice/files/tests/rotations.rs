@@ -141,6 +141,27 @@ fn an_inode_that_was_given_to_another_file_does_not_hide_it() {
     assert_eq!(scene.round(), ["one"], "it is another file for all that is known");
 }
 
+/// Whether all of it was read, nobody can say any more.
+#[test]
+fn a_file_that_went_while_the_agent_was_away_is_told_once() {
+    let mut scene = Scene::new(&["a*"]);
+    scene.append("a", "one\n");
+    scene.append("ab", "two\n");
+    assert_eq!(scene.round(), ["one", "two"]);
+    scene.append("b", "another file\n");
+    scene.rename("b", "a");
+    fs::remove_file(scene.path("ab")).unwrap();
+    scene.restart(&["a*"]);
+    let told = scene.once(ROOM).troubles;
+    let begins =
+        |name: &str| format!("{}: 4 bytes of it were read before", scene.path(name).display());
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with(&begins("a")) && told[1].starts_with(&begins("ab")), "{told:?}");
+    assert_eq!(scene.round(), ["another file"]);
+    scene.restart(&["a*"]);
+    assert_eq!(scene.round(), nothing());
+}
+
 #[test]
 fn what_is_written_to_a_removed_file_is_read_and_its_place_is_forgotten_in_the_end() {
     let mut scene = Scene::new(&["a"]);
