@@ -252,12 +252,17 @@ impl Gait {
         let caused = due
             || self.triggered
             || self.tries_again(now)
-            || self.owed.take().is_some_and(|until| now <= until)
-            || self.missed.take().is_some_and(|until| now <= until)
+            || self.owed.take().is_some_and(|until| self.is_in_time(until, now))
+            || self.missed.take().is_some_and(|until| self.is_in_time(until, now))
             || self.stream.polls(now);
         found.unless(caused, "a pull has a cause or its time");
         (self.pulled, self.triggered) = (Some(now), false);
         self.fruitless += 1;
+    }
+
+    /// What fell due while the process stood still is done as it goes on.
+    fn is_in_time(&self, until: Mono, now: Mono) -> bool {
+        now <= until || self.resumed.is_some()
     }
 
     /// What a pull that failed was to bring is asked for again, ever later.
