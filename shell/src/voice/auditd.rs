@@ -286,7 +286,7 @@ mod tests {
             let path = format!("type=PATH msg=audit(1.000:{serial}): name=\"/{name}\"\n");
             // Half of them end by their last record, the other half by their age.
             let end = format!("type=PROCTITLE msg=audit(1.000:{serial}): proctitle=6C73\n");
-            path.repeat(16) + if serial % 2 == 0 { &end } else { "" }
+            path.repeat(16) + if serial.is_multiple_of(2) { &end } else { "" }
         };
         add(&log, &(1..=40).map(long).collect::<String>());
         let (mut brought, mut rounds) = (0, 0);
