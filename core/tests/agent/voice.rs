@@ -7,7 +7,7 @@ use meshward_core::{
         Change, Collected, Content, Feed, Filter, Level, LocalSettings, Pipe, PipeSettings,
         Records, Source, VoiceSettings,
         notice::streak::TELL_AGAIN,
-        verdict::{Trouble, ingest::Shipped},
+        verdict::ingest::Shipped,
         voice::{
             Answered, Effect, Input, RECORD_BYTES_MAX, Reason, Voice,
             figures::{Outcome, PipeFigures},
@@ -104,7 +104,7 @@ pub(crate) fn cursor(text: &str) -> Position {
 }
 
 pub(crate) fn failed(reason: &str) -> Shipped {
-    Shipped::Failed(Trouble { reason: reason.into(), retry_after: None })
+    Shipped::Failed(reason.into())
 }
 
 impl Desk {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use meshward_core::{
     agent::{
         Collected, Feed, Pipe, PipeSettings, Records, Source,
-        verdict::{Trouble, ingest::Shipped},
+        verdict::ingest::Shipped,
         voice::{Answered, DRAIN_FLUSH_MAX, Effect, Input, Reason, Voice},
     },
     time::Mono,
@@ -239,14 +239,12 @@ impl Twin {
 
     fn answered(&mut self, content: u8) {
         let Some(batch) = self.batch.take() else { return };
-        let trouble = |retry_after| Shipped::Failed(Trouble { reason: "no".into(), retry_after });
         let shipped = match content {
             0 => Shipped::Malformed("no".into()),
             1 => Shipped::TooLarge("no".into()),
             2 => Shipped::NotProvisioned,
             3 => Shipped::Unauthorized("no".into()),
-            4 => trouble(None),
-            5 => trouble(Some(seconds(7))),
+            4 => Shipped::Failed("no".into()),
             _ => Shipped::Taken,
         };
         if shipped == Shipped::Taken {

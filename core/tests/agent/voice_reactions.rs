@@ -3,48 +3,45 @@
 use meshward_core::{
     agent::{
         Answer, Failure, Feed, Level, Lost, Pipe, Records, Source, VoiceSettings,
-        verdict::{
-            Trouble,
-            ingest::{Shipped, delivered, read},
-        },
+        verdict::ingest::{Shipped, delivered, read},
         voice::{Effect, Input, Reason, figures::Outcome},
     },
     wire::{http::Response, record::AuditOrigin},
 };
 
 use crate::{
-    bench::{problem, responded, seconds, start},
+    bench::{problem, responded, start},
     voice::{Desk, event, failed, feed, line, lines, logs_only, pipe, requests},
 };
 
-const DETAIL: &str = "told so (correlation id c0ffee)";
+/// What is told of an error answer.
+fn words(status: u16, code: &str) -> String {
+    format!("{status}: {code}: told so (correlation id c0ffee)")
+}
 
 #[test]
 fn an_answer_means_what_the_table_says() {
-    let wall = start().wall;
     for (status, body) in [(200, ""), (202, "{}"), (204, ""), (299, "no JSON")] {
-        assert_eq!(read(&responded(status, body), wall), Shipped::Taken, "{status}");
+        assert_eq!(read(&responded(status, body)), Shipped::Taken, "{status}");
     }
     let oversized = |status| Answer::Failed(Lost::from(Failure::Oversized { status }));
-    assert_eq!(read(&oversized(202), wall), Shipped::Taken);
-    let words = |status: u16, code: &str| format!("{status}: {code}: {DETAIL}");
+    assert_eq!(read(&oversized(202)), Shipped::Taken);
     let code = "ingest_batch_malformed";
-    assert_eq!(read(&problem(400, code), wall), Shipped::Malformed(words(400, code)));
+    assert_eq!(read(&problem(400, code)), Shipped::Malformed(words(400, code)));
     for code in ["ingest_body_too_large", "ingest_batch_too_many_records", "unheard_of"] {
-        assert_eq!(read(&problem(413, code), wall), Shipped::TooLarge(words(413, code)));
+        assert_eq!(read(&problem(413, code)), Shipped::TooLarge(words(413, code)));
     }
-    assert!(matches!(read(&responded(413, "a page"), wall), Shipped::TooLarge(_)));
-    assert!(matches!(read(&oversized(413), wall), Shipped::TooLarge(_)));
+    assert!(matches!(read(&responded(413, "a page")), Shipped::TooLarge(_)));
+    assert!(matches!(read(&oversized(413)), Shipped::TooLarge(_)));
     let code = "observability_ingest_not_provisioned";
-    assert_eq!(read(&problem(501, code), wall), Shipped::NotProvisioned);
+    assert_eq!(read(&problem(501, code)), Shipped::NotProvisioned);
     for code in ["unauthorized", "nsk_revoked", "unheard_of"] {
-        assert_eq!(read(&problem(401, code), wall), Shipped::Unauthorized(words(401, code)));
+        assert_eq!(read(&problem(401, code)), Shipped::Unauthorized(words(401, code)));
     }
 }
 
 #[test]
 fn any_other_answer_keeps_the_batch() {
-    let wall = start().wall;
     for (status, code) in [
         (400, "ingest_sent_at_invalid"),
         (400, "ingest_encoding_invalid"),
@@ -59,20 +56,19 @@ fn any_other_answer_keeps_the_batch() {
         (502, "unheard_of"),
         (503, "ingest_buffer_unavailable"),
     ] {
-        let expected = Trouble { reason: format!("{status}: {code}: {DETAIL}"), retry_after: None };
-        assert_eq!(read(&problem(status, code), wall), Shipped::Failed(expected));
+        assert_eq!(read(&problem(status, code)), Shipped::Failed(words(status, code)));
     }
     for status in [302, 400, 404, 501] {
-        assert!(matches!(read(&responded(status, "a page"), wall), Shipped::Failed(_)), "{status}");
+        assert!(matches!(read(&responded(status, "a page")), Shipped::Failed(_)), "{status}");
     }
     for failure in [Failure::Unreachable, Failure::TimedOut, Failure::Oversized { status: 500 }] {
         let lost = Answer::Failed(Lost::from(failure));
-        assert!(matches!(read(&lost, wall), Shipped::Failed(_)), "{failure}");
+        assert!(matches!(read(&lost), Shipped::Failed(_)), "{failure}");
     }
-    for (status, wait) in [(429, Some(7)), (503, Some(7)), (500, None)] {
-        let answer = Answer::Responded(Response::empty(status).with("retry-after", "7"));
-        let Shipped::Failed(trouble) = read(&answer, wall) else { panic!("{status}") };
-        assert_eq!(trouble.retry_after, wait.map(seconds));
+    // Those that ask to be left alone longer than until the next report tick are asked then, too.
+    for status in [429, 503] {
+        let answer = Answer::Responded(Response::empty(status).with("retry-after", "3600"));
+        assert_eq!(read(&answer), Shipped::Failed(format!("{status}")));
     }
 }
 
@@ -141,19 +137,6 @@ fn what_fails_is_told_once_as_long_as_it_lasts() {
         desk.warnings(),
         ["the control plane did not take a batch of the logs: away; it is kept"]
     );
-}
-
-#[test]
-fn nothing_is_sent_before_a_retry_after_ends_and_then_with_the_next_report_tick() {
-    let mut desk = sending(4);
-    let retry_after = Some(seconds(45));
-    desk.answered(Shipped::Failed(Trouble { reason: "429".into(), retry_after }));
-    desk.pass(30);
-    assert_eq!(desk.shipped().len(), 0, "15 s are left");
-    desk.pass(15);
-    assert_eq!(desk.shipped().len(), 0, "it is over, and the tick is not there");
-    desk.pass(15);
-    assert_eq!(desk.sent_lines().len(), 4);
 }
 
 #[test]

@@ -45,7 +45,9 @@ pub async fn run(
         }
     };
     match peer::tool(&name, &parameters) {
-        Some(Ok(tool)) => return peers::ask(&tool, tool::PATH, (deadline, limit), cancelled).await,
+        Some(Ok(tool)) => {
+            return peers::ask(&tool, tool::path(), (deadline, limit), cancelled).await;
+        }
         Some(Err(words)) => return builtins::failed(words),
         None => {}
     }

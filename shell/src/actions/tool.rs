@@ -2,9 +2,11 @@
 //! every other run.
 
 use std::{
+    env,
     ffi::OsString,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
+    sync::LazyLock,
     time::Duration,
 };
 
@@ -16,8 +18,21 @@ use super::{
     supervisor::Limits,
 };
 
-/// Where tools are looked for.
-pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Where tools are looked for where the agent's own `PATH` names no place.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Where tools are looked for, and look for others themselves: the places of the agent's own `PATH`.
+pub(crate) fn path() -> &'static str {
+    static OF_AGENT: LazyLock<String> = LazyLock::new(|| places(env::var("PATH").ok()));
+    &OF_AGENT
+}
+
+/// The absolute ones: what stands where the agent was started from is not meant.
+fn places(named: Option<String>) -> String {
+    let named = named.unwrap_or_default();
+    let places: Vec<&str> = named.split(':').filter(|place| place.starts_with('/')).collect();
+    if places.is_empty() { PATH.to_owned() } else { places.join(":") }
+}
 
 /// The longest output that is kept, in bytes.
 pub const OUTPUT_MAX: usize = 512 * 1024;
@@ -26,7 +41,7 @@ pub const OUTPUT_MAX: usize = 512 * 1024;
 pub async fn text(command: &[&str], limit: Duration) -> Option<String> {
     // Held until the end: a tool is ended where it is dropped.
     let (_go_on, cancelled) = oneshot::channel();
-    let ending = capture(PATH, command, (limit, OUTPUT_MAX), cancelled).await?;
+    let ending = capture(path(), command, (limit, OUTPUT_MAX), cancelled).await?;
     match ending.cause {
         Cause::Exited(0) => Some(String::from_utf8_lossy(&ending.stdout.bytes).into_owned()),
         Cause::Exited(_)
@@ -38,20 +53,20 @@ pub async fn text(command: &[&str], limit: Duration) -> Option<String> {
     }
 }
 
-/// How a tool ended, with what it printed on each stream up to `max` bytes; `None` where no folder of `path` has it. It is
+/// How a tool ended, with what it printed on each stream up to `max` bytes; `None` where no folder of `folders` has it. It is
 /// ended when its time is over or `cancelled` is sent or dropped.
 pub async fn capture(
-    path: &str,
+    folders: &str,
     command: &[&str],
     (limit, max): (Duration, usize),
     cancelled: oneshot::Receiver<()>,
 ) -> Option<Ending> {
-    let program = find(command.first()?, path)?;
+    let program = find(command.first()?, folders)?;
     let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
     let job = Job {
         executable: Executable::Path(program),
         arguments: command.iter().map(OsString::from).collect(),
-        environment: vec![variable("PATH", PATH), variable("LC_ALL", "C")],
+        environment: vec![variable("PATH", path()), variable("LC_ALL", "C")],
         directory: "/".into(),
         deadline: limit,
         max_output_bytes: max,
@@ -74,7 +89,7 @@ pub(crate) fn find(name: &str, path: &str) -> Option<PathBuf> {
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt as _};
 
-    use super::{PATH, find};
+    use super::{PATH, find, places};
 
     #[test]
     fn a_tool_is_the_first_file_on_the_way_that_may_be_executed() {
@@ -93,5 +108,13 @@ mod tests {
         assert_eq!(find("tool", &path.join(":")), Some(place("b").join("tool")));
         assert_eq!(find("tool", &path[..3].join(":")), None);
         assert!(find("sh", PATH).is_some());
+    }
+
+    #[test]
+    fn tools_are_looked_for_in_the_absolute_places_of_the_path() {
+        let of = |named: &str| places(Some(named.to_owned()));
+        assert_eq!(of("/opt/bin:/bin"), "/opt/bin:/bin");
+        assert_eq!(of(".:/opt/bin::here:/bin:"), "/opt/bin:/bin");
+        assert_eq!((of(""), of("."), places(None)), (PATH.into(), PATH.into(), PATH.into()));
     }
 }

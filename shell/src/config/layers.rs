@@ -175,8 +175,11 @@ impl Merged {
             }
         };
         let (table, faults) = DeTable::parse_recoverable(&text);
-        for fault in &faults {
-            let line = fault.span().map(|span| line(&text, span.start));
+        let mut lines: Vec<_> =
+            faults.iter().map(|fault| fault.span().map(|span| line(&text, span.start))).collect();
+        // What is wrong with a line may be found wrong more than once.
+        lines.dedup();
+        for line in lines {
             self.fault(whole(line), None, Fault::File(NOT_TOML.to_owned()));
         }
         self.unread = !faults.is_empty();
@@ -275,6 +278,22 @@ impl Merged {
         match self.held.get("node.run_dir").and_then(|held| held.value.as_ref()) {
             Some(Value::Text(dir)) => format!("{}/{name}", dir.trim_end_matches('/')),
             _ => name.to_owned(),
+        }
+    }
+
+    /// Values of these sections are held to no rule; the defaults stand for those that break one.
+    pub(super) fn pass_over(&mut self, sections: &[&str]) {
+        let is_within = |key: &str| {
+            let section = key.split_once('.').map(|(section, _)| section);
+            section.is_some_and(|section| sections.contains(&section))
+        };
+        let is_passed = |fault: &ConfigError| {
+            matches!(fault.fault, Fault::Broken(_)) && fault.key.as_deref().is_some_and(is_within)
+        };
+        let passed: Vec<_> = self.faults.extract_if(.., |fault| is_passed(fault)).collect();
+        for key in passed.iter().filter_map(|fault| schema::find(fault.key.as_deref()?)) {
+            self.held.remove(key.path);
+            self.fill(key);
         }
     }
 

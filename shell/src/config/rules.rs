@@ -11,6 +11,7 @@ use super::{
     layers::Merged,
     reader::Reader,
     schema,
+    value::Value,
 };
 
 /// "report interval rule" of metrics.
@@ -34,7 +35,14 @@ pub(super) fn check(merged: &mut Merged) {
             rules.endpoint(section);
         }
     }
-    for (path, rule) in rules.broken {
+    let is_off = |section: &str| {
+        rules.reader.value(&format!("{section}.enabled")) == Some(&Value::Flag(false))
+    };
+    let off: Vec<_> =
+        PIPELINES.iter().map(|(section, _)| *section).filter(|section| is_off(section)).collect();
+    let broken = rules.broken;
+    merged.pass_over(&off);
+    for (path, rule) in broken {
         let place = merged.held.get(path).map_or(Place::Nowhere, |held| held.place.clone());
         merged.fault(place, Some(path), Fault::Broken(rule));
     }

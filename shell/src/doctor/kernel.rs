@@ -62,7 +62,7 @@ fn exists(path: &str) -> There {
 }
 
 fn installed(name: &str) -> There {
-    match tool::find(name, tool::PATH) {
+    match tool::find(name, tool::path()) {
         Some(_) => There::Yes,
         None => There::No("not installed".to_owned()),
     }

@@ -64,7 +64,7 @@ async fn journal() -> Option<(bool, String)> {
     // Held until the end: a tool is ended where it is dropped.
     let (_go_on, cancelled) = oneshot::channel();
     let command = ["journalctl", "--no-pager", "--lines=0"];
-    let ending = tool::capture(tool::PATH, &command, JOURNAL_MAX, cancelled).await?;
+    let ending = tool::capture(tool::path(), &command, JOURNAL_MAX, cancelled).await?;
     let words = String::from_utf8_lossy(&ending.stderr.bytes).into_owned();
     Some(match ending.cause {
         Cause::Exited(code) => (code == 0, words),

@@ -239,7 +239,7 @@ mod tests {
         add(&log, &user(2));
         add(&log, "type=SYSCALL msg=audit(1.000:3): arch=c000003e syscall=59 success=yes pid=7\n");
         let feed = first.collect_at(&wanted(10, None), at(1));
-        assert_eq!(actions(&feed), ["user_cmd"]);
+        assert_eq!(actions(&feed), ["USER_CMD"]);
         let mut second = by_log(&log);
         add(&log, "type=PATH msg=audit(1.000:3): item=0 name=\"/bin/ls\"\n");
         add(&log, "type=PROCTITLE msg=audit(1.000:3): proctitle=6C73\n");
@@ -340,7 +340,7 @@ mod tests {
         assert!(feed.troubles.is_empty() && matches!(auditd.way, Way::Log(_)));
         add(&log, &user(2));
         let feed = auditd.collect_at(&wanted(10, None), Mono::default().after(RETRY));
-        assert_eq!(actions(&feed), ["user_cmd"]);
+        assert_eq!(actions(&feed), ["USER_CMD"]);
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(crate) struct Peers {
 
 impl Peers {
     pub(crate) fn new(tunnel: Arc<dyn Tunnel>, runtime: Handle) -> Self {
-        Self { tunnel, runtime, path: tool::PATH.to_owned(), asked: 0 }
+        Self { tunnel, runtime, path: tool::path().to_owned(), asked: 0 }
     }
 
     fn of_tunnel(&self, told: &mut Told) {
@@ -178,7 +178,7 @@ async fn run(program: &Path, address: IpAddr) -> io::Result<Pinged> {
     let mut child = command
         .args(peers::arguments(address))
         .env_clear()
-        .envs([("PATH", tool::PATH), ("LC_ALL", "C")])
+        .envs([("PATH", tool::path()), ("LC_ALL", "C")])
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

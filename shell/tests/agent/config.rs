@@ -54,6 +54,26 @@ fn an_entry_of_a_list_that_is_no_string_is_named_with_its_place_and_what_it_is()
 }
 
 #[test]
+fn a_pipeline_that_is_off_is_held_to_no_rule_but_to_the_names_of_its_keys() {
+    let off = format!(
+        "{SOUND}[metrics]\nenabled = false\nbatch_size = -1\ncollect_interval = \"1ms\"\n[logs]\nenabled = false\n\
+         file_patterns = [\"a.log\"]\nbatch_size = 200000\n[logs.filter]\nmin_severity = \"loud\"\n[audit]\n\
+         enabled = false\nk8s_audit_file = \"log\"\n[audit.local_endpoint]\nurl = \"ftp://l\"\n"
+    );
+    let (code, told) = checked(&off);
+    assert_eq!(code, Some(0), "{told}");
+    let (code, told) = checked(&off.replace("enabled = false\n", ""));
+    assert_eq!(code, Some(3), "{told}");
+    for key in ["metrics.batch_size", "logs.file_patterns", "logs.filter.min_severity"] {
+        assert!(told.contains(key), "{key} is missing in:\n{told}");
+    }
+    let (code, told) = checked(&off.replace("batch_size = 2", "batch_sise = 2"));
+    assert!(code == Some(3) && told.contains("unknown key logs.batch_sise"), "{told}");
+    let (code, told) = checked(&off.replacen("enabled = false", "enabled = 7", 1));
+    assert!(code == Some(3) && told.contains("metrics.batch_size"), "{told}");
+}
+
+#[test]
 fn one_slip_is_one_fault_each_slip_of_a_list_is_told_and_faults_come_in_the_order_of_the_lines() {
     let (code, told) = checked(
         "[metrics]\ncollect_interval = \"5s\"\nreport_interval = \"10sec\"\nbatch_size = -5\n[logs]\n\

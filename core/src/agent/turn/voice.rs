@@ -94,7 +94,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn shipped(&mut self, pipe: Pipe, answer: &Answer) {
-        let shipped = verdict::ingest::read(answer, self.now.wall);
+        let shipped = verdict::ingest::read(answer);
         self.voice(voice::Input::Answered(pipe, Answered::Shipped(shipped)));
     }
 

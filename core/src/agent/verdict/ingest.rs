@@ -7,17 +7,16 @@
 //! | 413 | too large: the batch is halved, a single record is dropped |
 //! | 501 `observability_ingest_not_provisioned` | not provisioned: the batch is dropped quietly |
 //! | 401 | unauthorized: the batch is kept |
-//! | 400 `ingest_sent_at_invalid`, 415, anything else, and none | failed: the batch is kept; 429 and 503 with their `Retry-After` |
+//! | 400 `ingest_sent_at_invalid`, 415, anything else, and none | failed: the batch is kept; a `Retry-After` changes nothing |
 //!
 //! Specification: "Agent-side conversion rules for ingest" (sending behaviour on ingest errors); `decisions.md` section 8
 //! (Success).
 
 use alloc::{format, string::String};
 
-use super::{Trouble, told, trouble};
+use super::told;
 use crate::{
     agent::facts::{Answer, Failure, Lost},
-    time::Wall,
     wire::problem::{self, Code},
 };
 
@@ -29,11 +28,11 @@ pub enum Shipped {
     TooLarge(String),
     NotProvisioned,
     Unauthorized(String),
-    Failed(Trouble),
+    Failed(String),
 }
 
 /// Reads the answer; the receipt tells nothing that is needed, so a body that cannot be read changes nothing.
-pub fn read(answer: &Answer, wall: Wall) -> Shipped {
+pub fn read(answer: &Answer) -> Shipped {
     let response = match answer {
         Answer::Failed(Lost { failure: Failure::Oversized { status: 200..=299 }, .. }) => {
             return Shipped::Taken;
@@ -41,7 +40,7 @@ pub fn read(answer: &Answer, wall: Wall) -> Shipped {
         Answer::Failed(Lost { failure: Failure::Oversized { status: 413 }, .. }) => {
             return Shipped::TooLarge("413".into());
         }
-        Answer::Failed(lost) => return Shipped::Failed(Trouble::of(format!("{lost}"))),
+        Answer::Failed(lost) => return Shipped::Failed(format!("{lost}")),
         Answer::Responded(response) => response,
     };
     if response.is_success() {
@@ -52,7 +51,7 @@ pub fn read(answer: &Answer, wall: Wall) -> Shipped {
         (401, _) => Shipped::Unauthorized(told(response)),
         (413, _) => Shipped::TooLarge(told(response)),
         (501, Some(Code::ObservabilityIngestNotProvisioned)) => Shipped::NotProvisioned,
-        _ => Shipped::Failed(trouble(response, wall)),
+        _ => Shipped::Failed(told(response)),
     }
 }
 

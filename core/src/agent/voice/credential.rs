@@ -18,7 +18,7 @@ use crate::{secret::Secret, time::Mono};
 pub const TOKEN_MAX_AGE: Duration = Duration::from_secs(300);
 
 /// How long until a token is asked for again that could not be had.
-pub const ASK_AGAIN: Duration = Duration::from_secs(10);
+pub const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Credential {

@@ -7,7 +7,7 @@
 //! | too large, with several records in its body | put back | its halves at once, and no larger one until the next report tick |
 //! | too large, with one record | dropped | the next one |
 //! | not provisioned | dropped quietly | the next one |
-//! | unauthorized, failed | put back | nothing until a report tick, and none within a `Retry-After` |
+//! | unauthorized, failed | put back | nothing until the next report tick |
 //!
 //! A batch is sent where a report tick wants all of it, or where it is full. After anything but a batch that was taken,
 //! full ones wait for the ticks too, and so does what is on the disk, so that nothing is asked for again and again. At a
@@ -33,9 +33,9 @@ use crate::{
             Notice,
             streak::{Kind, Streak},
         },
-        verdict::{Trouble, ingest::Shipped},
+        verdict::ingest::Shipped,
     },
-    time::{Mono, Now},
+    time::Now,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,6 @@ pub(super) struct Leg {
     pub(super) until: u64,
     /// The last batch was not taken.
     pub(super) is_failing: bool,
-    rest_until: Option<Mono>,
     /// How many records a batch may have until the next report tick, where that is less than the settings say.
     pub(super) size: Option<usize>,
     /// When a batch was taken last.
@@ -85,11 +84,6 @@ impl Leg {
     /// Whether nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.phase == Phase::Idle
-    }
-
-    /// Whether the control plane has asked to be left alone until later.
-    pub(super) fn rests(&self, now: Mono) -> bool {
-        self.rest_until.is_some_and(|until| until > now)
     }
 
     /// The number of the oldest record that is under way.
@@ -140,18 +134,17 @@ impl Pipeline {
                 is_full || self.buffer.first() < self.leg.until
             }
         };
-        waiting > 0 && is_due && !self.leg.rests(desk.now.mono)
+        waiting > 0 && is_due
     }
 
     /// Whether a batch might be sent, were there one.
-    pub(super) fn can_ship(&self, desk: &Desk<'_>) -> bool {
-        self.leg.gate != Gate::Shut && self.leg.is_idle() && !self.leg.rests(desk.now.mono)
+    pub(super) fn can_ship(&self) -> bool {
+        self.leg.gate != Gate::Shut && self.leg.is_idle()
     }
 
     /// Takes the answer to the batch that is under way.
     pub(super) fn shipped(&mut self, desk: &mut Desk<'_>, shipped: Shipped) {
         let Phase::Sending { records, survivors } = mem::take(&mut self.leg.phase) else { return };
-        self.leg.rest_until = None;
         let dropped = |reason| Fate::Dropped(reason);
         match shipped {
             Shipped::Taken => {
@@ -172,12 +165,12 @@ impl Pipeline {
                 self.unprovisioned(desk);
             }
             Shipped::Unauthorized(reason) => {
-                self.keep(records, None);
+                self.keep(records);
                 self.missed(desk, Outcome::Unauthorized, &reason);
                 desk.effects.push(Effect::Unauthorized);
             }
-            Shipped::Failed(Trouble { reason, retry_after }) => {
-                self.keep(records, retry_after.map(|wait| desk.now.mono.after(wait)));
+            Shipped::Failed(reason) => {
+                self.keep(records);
                 self.missed(desk, Outcome::Failed, &reason);
             }
         }
@@ -205,9 +198,8 @@ impl Pipeline {
     }
 
     /// What is kept is offered at a later tick, which a drain does not see.
-    fn keep(&mut self, records: Vec<Held>, rest_until: Option<Mono>) {
+    fn keep(&mut self, records: Vec<Held>) {
         self.buffer.put_back(records);
-        self.leg.rest_until = rest_until;
         self.leg.until = 0;
         if self.leg.gate == Gate::Draining {
             self.leg.gate = Gate::Shut;

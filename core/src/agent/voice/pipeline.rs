@@ -180,13 +180,13 @@ impl Pipeline {
         self.is_local_open = false;
     }
 
-    pub(super) fn drain(&mut self, desk: &Desk<'_>) {
+    pub(super) fn drain(&mut self) {
         (self.rounds.due, self.report_due) = (None, None);
         self.local.until = u64::MAX;
         self.spool.is_wanted = true;
         self.leg.gate = match self.leg.gate {
-            Gate::Open if !self.leg.rests(desk.now.mono) => Gate::Draining,
-            Gate::Open | Gate::Draining | Gate::Shut => Gate::Shut,
+            Gate::Open => Gate::Draining,
+            Gate::Draining | Gate::Shut => Gate::Shut,
         };
     }
 
@@ -219,10 +219,7 @@ impl Pipeline {
             self.local.until = self.buffer.next();
             self.leg.size = None;
             self.spool.is_wanted = true;
-            // A tick within a wait that was asked for is left out.
-            if !self.leg.rests(desk.now.mono) {
-                self.leg.until = self.buffer.next();
-            }
+            self.leg.until = self.buffer.next();
         }
         self.ship(desk);
         self.spool(desk);

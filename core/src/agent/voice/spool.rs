@@ -134,7 +134,7 @@ impl Pipeline {
     fn wants(&self, desk: &Desk<'_>) -> bool {
         let is_full = self.spool.waiting >= desk.settings.batch_size as u64;
         let is_held_up = self.leg.is_failing || self.spool.is_stuck;
-        self.can_ship(desk) && (self.spool.is_wanted || is_full && !is_held_up)
+        self.can_ship() && (self.spool.is_wanted || is_full && !is_held_up)
     }
 
     pub(super) fn spooled(&mut self, desk: &mut Desk<'_>, spooled: Spooled) {

@@ -133,7 +133,7 @@ impl<'s> Turn<'s> {
                 let until = self.now.mono.after(DRAIN_FLUSH_MAX);
                 self.voice.phase = Phase::Draining { until };
                 for pipe in Pipe::ALL {
-                    self.with(pipe, |pipeline, desk| pipeline.drain(desk));
+                    self.with(pipe, |pipeline, _| pipeline.drain());
                 }
             }
             Phase::Draining { .. } | Phase::Cut | Phase::Closed => {}

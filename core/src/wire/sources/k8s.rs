@@ -3,13 +3,14 @@
 //! | Of an entry | From |
 //! |---|---|
 //! | `timestamp` | `stageTimestamp`, else `requestReceivedTimestamp` |
-//! | `event_type` | `stage`: the verb is the action already, and one request makes an event a stage |
+//! | `event_type` | `stage`, empty without one: the verb is the action already, and one request makes an event a stage |
 //! | `subject` | `{"username":…,"groups":[…]}` of the user who asked |
 //! | `object` | the text `namespace/resource/name`, parts that are missing being empty; of what is no resource the path |
 //! | `action` | `verb` |
 //! | `result` | success where the status is 2xx, failure for any other, none without one |
 //!
-//! Unspecified: the shape of an event; it is that of `audit.k8s.io/v1`. Specification: "Internal record shapes (local
+//! Unspecified: the shape of an event; it is that of `audit.k8s.io/v1`, of which a time is needed, and a verb or the kind.
+//! Specification: "Internal record shapes (local
 //! endpoint delivery)"; `decisions.md` section 8 (k8s audit); `gaps-agent.md` 4.1 (k8s audit).
 
 use alloc::{borrow::Cow, format, string::String, sync::Arc, vec::Vec};
@@ -38,11 +39,11 @@ const KIND: &str = "Event";
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'t> {
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     kind: Cow<'t, str>,
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     api_version: Cow<'t, str>,
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     stage: Cow<'t, str>,
     #[serde(borrow, default)]
     verb: Cow<'t, str>,
@@ -57,6 +58,16 @@ struct Event<'t> {
     request_received_timestamp: Option<Cow<'t, str>>,
     #[serde(borrow)]
     stage_timestamp: Option<Cow<'t, str>>,
+}
+
+impl Event<'_> {
+    /// Whether it is an event for all that it says of itself, which may be that somebody does something, and no more.
+    fn is_meant(&self) -> bool {
+        let is_kind = self.kind.is_empty() || self.kind == KIND;
+        let is_group = self.api_version.is_empty() || self.api_version.starts_with(GROUP);
+        let is_told = !self.verb.is_empty() || !self.kind.is_empty();
+        is_kind && is_group && is_told
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -91,7 +102,7 @@ struct Subject {
 /// Reads one line; `None` where it is no such event.
 pub fn entry(line: &[u8], hostname: &Arc<str>) -> Option<AuditEntry> {
     let event: Event<'_> = json::decode_tolerant(line).ok()?;
-    if event.kind != KIND || !event.api_version.starts_with(GROUP) || event.stage.is_empty() {
+    if !event.is_meant() {
         return None;
     }
     let set = |text: &Option<Cow<'_, str>>| {

@@ -22,7 +22,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Resource, Rlimit, Signal, kill_process_group, pidfd_open, prlimit},
 };
 
-use crate::actions::tool::PATH;
+use crate::actions::tool;
 
 /// How much is read at a time.
 const CHUNK: usize = 64 << 10;
@@ -82,7 +82,7 @@ pub(super) fn ask(
     let child = command
         .args(arguments)
         .env_clear()
-        .env("PATH", PATH)
+        .env("PATH", tool::path())
         .env("LANG", "C")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -143,10 +143,10 @@ impl Draft {
         let (event_type, action, result) = match (self.own, self.call) {
             (Some(own), call) => {
                 let result = own.outcome.or_else(|| call?.outcome);
-                (own.name.clone(), own.name.to_ascii_lowercase(), result)
+                (own.name.clone(), own.name, result)
             }
             (None, Some(call)) => ("SYSCALL".to_owned(), call.name, call.outcome),
-            (None, None) => (self.first.clone(), self.first.to_ascii_lowercase(), None),
+            (None, None) => (self.first.clone(), self.first, None),
         };
         AuditEntry {
             timestamp: self.stamp.at,
