@@ -198,7 +198,7 @@ fn a_token_is_never_shown() {
 fn a_slow_endpoint_that_is_well_is_waited_for_and_one_that_is_not_is_passed_over() {
     let mut desk = Desk::new(settings());
     let pipe = with_local(pipe(&[Source::Journald]));
-    desk.settings.logs = Some(meshward_core::agent::PipeSettings { batch_size: 1, ..pipe });
+    desk.settings.logs = Some(PipeSettings { batch_size: 1, ..pipe });
     desk.give(Input::Armed);
     let mut taken = 0;
     for round in 1..20 {

@@ -149,15 +149,40 @@ fn a_batch_that_is_too_large_is_halved_down_to_the_record_that_is_dropped() {
     desk.answered(Shipped::TooLarge("413".into()));
     assert_eq!((desk.sent_lines(), desk.dropped(Reason::TooLarge)), (vec!["line 1".into()], 1));
     desk.answered(Shipped::Taken);
-    assert_eq!(desk.sent_lines(), ["line 2"], "the smaller size is remembered");
-    desk.answered(Shipped::Taken);
-    assert_eq!(desk.sent_lines(), ["line 3"]);
+    assert_eq!(desk.sent_lines(), ["line 2", "line 3"], "it was that record");
     desk.answered(Shipped::Taken);
     assert_eq!((desk.logs().sent, desk.logs().held_records), (3, 0));
     assert_eq!(requests(&desk.logs(), Outcome::TooLarge), 3);
-    desk.pass(30);
+}
+
+#[test]
+fn a_size_that_is_too_large_is_remembered_until_the_next_report_tick() {
+    let mut desk = sending(4);
+    desk.answered(Shipped::TooLarge("413".into()));
+    for expected in [["line 0", "line 1"], ["line 2", "line 3"]] {
+        assert_eq!(desk.sent_lines(), expected);
+        desk.answered(Shipped::Taken);
+    }
+    desk.pass(10);
     desk.brought(2, lines(4..8));
-    assert_eq!(desk.sent_lines().len(), 4, "it is forgotten with the next report tick");
+    assert_eq!(desk.sent_lines(), ["line 4", "line 5"]);
+    desk.answered(Shipped::Taken);
+    desk.pass(30);
+    assert_eq!(desk.sent_lines(), ["line 6", "line 7"]);
+    desk.answered(Shipped::Taken);
+    desk.brought(3, lines(8..12));
+    assert_eq!(desk.sent_lines().len(), 4);
+}
+
+#[test]
+fn where_every_record_is_too_large_each_is_asked_for_once() {
+    let mut desk = sending(4);
+    let mut requests = 0;
+    while desk.logs().held_records > 0 {
+        desk.answered(Shipped::TooLarge("413".into()));
+        requests += 1;
+    }
+    assert_eq!((requests, desk.dropped(Reason::TooLarge)), (6, 4));
 }
 
 #[test]

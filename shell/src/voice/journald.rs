@@ -55,6 +55,8 @@ pub(crate) struct Journald {
     /// What was wrong when the tool was asked last, which is so until it is asked again.
     troubles: Vec<String>,
     process: u32,
+    /// How many lines behind the last entry that was read were passed over, and counted.
+    passed: u64,
 }
 
 /// What one run has brought.
@@ -67,6 +69,10 @@ struct Brought {
     is_found: bool,
     /// Lines that are no entries, or too long.
     bad: u64,
+    /// Those of them behind the entry from which was asked and before another one.
+    first_bad: u64,
+    /// Those of them behind the last entry, which the next run meets again.
+    last_bad: u64,
     /// Entries without a message.
     mute: u64,
     bytes: usize,
@@ -82,6 +88,7 @@ impl Journald {
             reading: Reading::default(),
             troubles: Vec::new(),
             process: std::process::id(),
+            passed: 0,
         }
     }
 
@@ -118,6 +125,8 @@ impl Journald {
         let mut said_first = None;
         loop {
             let (mut brought, ended, words) = self.run(&asked, room)?;
+            let has_moved = brought.has_moved(asked.from.as_deref());
+            brought.bad -= self.pass(&brought, asked.from.as_deref());
             let (last, is_found) = (brought.cursor.take(), brought.is_found);
             match self.reading.ran(Ran { last, is_found, end: ended.end() }) {
                 Move::Again(next) => {
@@ -125,19 +134,30 @@ impl Journald {
                     continue;
                 }
                 Move::Unreadable => {}
-                Move::Follow => take(brought, &ended, asked.is_brief, fed),
+                Move::Follow => take(brought, asked.is_brief, fed),
                 Move::Gap => {
                     fed.troubles.push(GAP.to_owned());
-                    take(brought, &ended, asked.is_brief, fed);
+                    take(brought, asked.is_brief, fed);
                 }
                 Move::Anew => {
                     fed.troubles.push(lost(said_first.as_deref().unwrap_or_default()));
-                    take(brought, &ended, asked.is_brief, fed);
+                    take(brought, asked.is_brief, fed);
                 }
             }
+            fed.more = has_moved && matches!(ended, Ended::Enough);
             fed.troubles.extend(complaint(&ended, &words));
             return Ok(());
         }
+    }
+
+    /// How many lines of a run were passed over by an earlier one, which came to the same entry.
+    fn pass(&mut self, brought: &Brought, from: Option<&str>) -> u64 {
+        let known = if from.is_some() && brought.is_found { self.passed } else { 0 };
+        self.passed = match brought.has_moved(from) {
+            true => brought.last_bad,
+            false => known.max(brought.first_bad),
+        };
+        known.min(brought.first_bad)
     }
 
     fn run(&self, asked: &Ask, room: usize) -> io::Result<(Brought, Ended, String)> {
@@ -162,7 +182,7 @@ impl Journald {
 }
 
 /// Takes over what a run brought.
-fn take(brought: Brought, ended: &Ended, is_brief: bool, fed: &mut Feed) {
+fn take(brought: Brought, is_brief: bool, fed: &mut Feed) {
     if brought.bad > 0 {
         fed.troubles.push(format!(
             "{} lines of journalctl are no entries, or longer than {ENTRY_MAX} bytes, and were passed over",
@@ -172,27 +192,31 @@ fn take(brought: Brought, ended: &Ended, is_brief: bool, fed: &mut Feed) {
     let left_out = if is_brief { brought.mute } else { 0 };
     fed.troubles.extend((left_out > 0).then(|| format!("{left_out} {LEFT_OUT}")));
     fed.lost += brought.bad + left_out;
-    fed.more = matches!(ended, Ended::Enough);
     fed.records = Records::Lines(brought.entries);
 }
 
 impl Brought {
+    /// Whether an entry came but the one from which was asked.
+    fn has_moved(&self, from: Option<&str>) -> bool {
+        self.cursor.is_some() && self.cursor.as_deref() != from
+    }
+
+    fn spoilt(&mut self, from: Option<&str>) {
+        self.bad += 1;
+        self.last_bad += 1;
+        self.first_bad += u64::from(!self.has_moved(from));
+    }
+
     fn line(&mut self, line: Line<'_>, (last, process): (Option<&str>, u32), hostname: &Arc<str>) {
         let line = match line {
             Line::Whole(line) => line,
-            Line::Start(_) => {
-                self.bad += 1;
-                return;
-            }
+            Line::Start(_) => return self.spoilt(last),
         };
         self.bytes += line.len();
         if line.is_empty() || line.starts_with(REMARK) {
             return;
         }
-        let Ok(entry) = Entry::decode(line, hostname) else {
-            self.bad += 1;
-            return;
-        };
+        let Ok(entry) = Entry::decode(line, hostname) else { return self.spoilt(last) };
         if last == Some(entry.cursor.as_str()) {
             self.is_found = true;
         } else if entry.pid != Some(process) {
@@ -200,6 +224,7 @@ impl Brought {
             self.entries.extend(entry.log);
         }
         self.cursor = Some(entry.cursor);
+        self.last_bad = 0;
     }
 }
 

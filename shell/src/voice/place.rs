@@ -4,10 +4,13 @@
 //! Whether a file is the one that was known is decided by [`tail::Place`](meshward_core::wire::sources::tail::Place).
 
 use std::{
+    collections::BTreeMap,
+    ffi::{CStr, CString},
     fs::{File, Metadata},
     io,
-    os::unix::fs::MetadataExt as _,
-    path::Path,
+    iter::Take,
+    os::{fd::OwnedFd, unix::fs::MetadataExt as _},
+    path::{Path, PathBuf},
 };
 
 use meshward_core::wire::sources::{
@@ -131,25 +134,80 @@ fn is_regular(file: impl std::os::fd::AsFd) -> Result<bool, Errno> {
 
 /// The file of a place, by whatever name it has in the folder of a path.
 pub(super) fn find(path: &Path, place: Place) -> Result<Option<(File, Look)>, Astray> {
+    let Some((folder, listed)) = list(path)? else { return Ok(None) };
+    for entry in listed {
+        let entry = entry?;
+        if entry.ino() == place.inode
+            && let Some(found) = is_at(&folder, entry.file_name(), place)?
+        {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// The folder of a path, and the names in it; `None` where there is none.
+fn list(path: &Path) -> Result<Option<(OwnedFd, Take<Dir>)>, Astray> {
     let folder = match folder_of(path) {
         Ok(Some((folder, _))) => folder,
         Ok(None) | Err(Astray::System(Errno::NOENT | Errno::NOTDIR)) => return Ok(None),
         Err(error) => return Err(error),
     };
     let listed = retry_on_intr(|| openat(&folder, ".", LISTED, Mode::empty()))?;
-    for entry in Dir::new(listed)?.take(SIBLINGS_MAX) {
-        let entry = entry?;
-        if entry.ino() != place.inode {
-            continue;
+    Ok(Some((folder, Dir::new(listed)?.take(SIBLINGS_MAX))))
+}
+
+/// The file of this name, if it is that of the place.
+fn is_at(folder: &OwnedFd, name: &CStr, place: Place) -> Result<Option<(File, Look)>, Errno> {
+    let Some(file) = regular_at(folder, name)? else { return Ok(None) };
+    let look = Look::at(&file)?;
+    Ok((place.next(&look.found()) == Next::On).then_some((file, look)))
+}
+
+/// As [`find`], for many places of one folder after another: each folder is listed once.
+#[derive(Debug, Default)]
+pub(super) struct Finder {
+    /// The folder that was listed last; nothing where it is not there.
+    listed: Option<(PathBuf, Option<Listed>)>,
+}
+
+#[derive(Debug)]
+struct Listed {
+    folder: OwnedFd,
+    /// The names of each inode.
+    names: BTreeMap<u64, Vec<CString>>,
+}
+
+impl Finder {
+    pub(super) fn find(
+        &mut self,
+        path: &Path,
+        place: Place,
+    ) -> Result<Option<(File, Look)>, Astray> {
+        let parent = path.parent().unwrap_or(path);
+        if self.listed.as_ref().is_none_or(|(of, _)| of != parent) {
+            self.listed = Some((parent.to_owned(), Listed::of(path)?));
         }
-        if let Some(file) = regular_at(&folder, entry.file_name())? {
-            let look = Look::at(&file)?;
-            if place.next(&look.found()) == Next::On {
-                return Ok(Some((file, look)));
+        let Some((_, Some(listed))) = &self.listed else { return Ok(None) };
+        for name in listed.names.get(&place.inode).into_iter().flatten() {
+            if let Some(found) = is_at(&listed.folder, name, place)? {
+                return Ok(Some(found));
             }
         }
+        Ok(None)
     }
-    Ok(None)
+}
+
+impl Listed {
+    fn of(path: &Path) -> Result<Option<Self>, Astray> {
+        let Some((folder, listed)) = list(path)? else { return Ok(None) };
+        let mut names: BTreeMap<u64, Vec<CString>> = BTreeMap::new();
+        for entry in listed {
+            let entry = entry?;
+            names.entry(entry.ino()).or_default().push(entry.file_name().to_owned());
+        }
+        Ok(Some(Self { folder, names }))
+    }
 }
 
 /// Lines from here on; what stands in front tells whether it is within one, whose start was given then.

@@ -98,3 +98,81 @@ pub(super) fn encode_local<'r>(pipe: Pipe, records: impl Iterator<Item = &'r Rec
     };
     body
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::{string::String, sync::Arc, vec};
+
+    use super::*;
+    use crate::wire::{
+        ingest::Severity,
+        record::{AuditEntry, AuditOrigin, LogEntry, LogSource, Outcome},
+        timestamp::Timestamp,
+    };
+
+    fn line(message: String) -> Record {
+        Record::Line(LogEntry {
+            timestamp: Timestamp::parse("2026-03-01T10:00:00Z").expect("a time"),
+            source: LogSource::File,
+            unit: Arc::from("u"),
+            message,
+            severity: Severity::Info,
+            hostname: Arc::from("h"),
+        })
+    }
+
+    fn event(text: &str, raw: &str) -> Record {
+        Record::Event(AuditEntry {
+            timestamp: Timestamp::parse("2026-03-01T10:00:00Z").expect("a time"),
+            source: AuditOrigin::K8sAudit,
+            event_type: String::new(),
+            subject: json_text(text),
+            object: json_text(text),
+            action: text.into(),
+            result: Some(Outcome::Success),
+            hostname: Arc::from("h"),
+            raw: raw.into(),
+        })
+    }
+
+    fn json_text(text: &str) -> String {
+        String::from_utf8(crate::wire::json::encode(&text)).expect("text")
+    }
+
+    /// What is said of a record's length is never too much, and most of what a long one takes.
+    #[test]
+    fn a_record_takes_at_least_what_is_said_and_not_much_more() {
+        let long = "x".repeat(20_000);
+        let quoted = "\u{1}".repeat(5_000);
+        let records = [
+            (Pipe::Logs, line("m".into())),
+            (Pipe::Logs, line(long.clone())),
+            (Pipe::Logs, line(quoted.clone())),
+            (Pipe::Audit, event("a", "")),
+            (Pipe::Audit, event(&long, &quoted)),
+            (Pipe::Audit, event("a", &long)),
+        ];
+        for (pipe, record) in records {
+            let whole = encode(pipe, [&record].into_iter()).body.len();
+            let said = least(&record);
+            assert!(said <= whole && whole <= said + 120, "{said} of {whole}: {record:?}");
+            let whole = encode_local(pipe, [&record].into_iter()).len();
+            let said = least_local(&record);
+            assert!(said <= whole && whole <= said + 20_200, "{said} of {whole}: {record:?}");
+        }
+    }
+
+    #[test]
+    fn no_more_records_are_tried_than_may_fit() {
+        let tried_of = |count: usize, message: String| {
+            let records = vec![line(message); count];
+            tried(records.iter(), count, least)
+        };
+        assert_eq!(tried_of(100, "x".repeat(100_000)), 25);
+        assert_eq!(tried_of(41, "x".repeat(100_000)), 41, "all of them may fit");
+        assert_eq!(tried_of(100, "\u{1}".repeat(20_000)), 25);
+        assert_eq!(tried_of(2, "x".repeat(CHUNK_BYTES_MAX)), 1);
+        assert_eq!(tried_of(1, "x".repeat(2 * CHUNK_BYTES_MAX)), 1);
+        assert_eq!((tried_of(200, "x".into()), tried_of(0, "x".into())), (200, 0));
+    }
+}

@@ -5,7 +5,7 @@
 //! | taken | done with | the next one |
 //! | malformed | dropped | the next one |
 //! | too large, with several records in its body | put back | its halves at once, and no larger one until the next report tick |
-//! | too large, with one record | dropped | the next one |
+//! | too large, with one record | dropped | the next one, and twice as large a one behind each that is taken: it was that record |
 //! | not provisioned | dropped quietly | the next one |
 //! | unauthorized, failed | put back | nothing until the next report tick |
 //!
@@ -48,6 +48,8 @@ pub(super) struct Leg {
     pub(super) is_failing: bool,
     /// How many records a batch may have until the next report tick, where that is less than the settings say.
     pub(super) size: Option<usize>,
+    /// One record alone was too large, and nothing was since.
+    grows: bool,
     /// When a batch was taken last.
     pub(super) last_success: Option<Now>,
     streak: Streak,
@@ -157,6 +159,7 @@ impl Pipeline {
             }
             Shipped::TooLarge(_) if survivors > 1 => self.halve(records, survivors),
             Shipped::TooLarge(reason) => {
+                self.leg.grows = true;
                 self.settle(&records, survivors, &dropped(Reason::TooLarge));
                 self.missed(desk, Outcome::TooLarge, &reason);
             }
@@ -180,6 +183,9 @@ impl Pipeline {
         self.account.ended(Outcome::Accepted);
         self.leg.last_success = Some(desk.now);
         (self.leg.is_failing, self.leg.is_unprovisioned) = (false, false);
+        if self.leg.grows {
+            self.leg.size = self.leg.size.map(|size| size.saturating_mul(2));
+        }
         let good = format!("the control plane takes the {}", desk.pipe.name());
         let told = mem::take(&mut self.leg.streak).ended(desk.now.mono, &good);
         desk.effects.extend(told.map(Effect::Tell));
@@ -192,6 +198,7 @@ impl Pipeline {
         let sent = records.iter().enumerate().filter(|(_, held)| is_sent(&held.record));
         let last = sent.map(|(at, _)| at).nth(survivors.div_ceil(2) - 1);
         self.leg.size = last.map(|at| at + 1);
+        self.leg.grows = false;
         let behind = records.last().map_or(0, |held| held.number + 1);
         self.leg.until = self.leg.until.max(behind);
         self.buffer.put_back(records);

@@ -20,7 +20,7 @@ use meshward_core::{
 use rustix::{fs::SeekFrom, io::Errno};
 
 use crate::voice::{
-    place::{self, Identity, Look},
+    place::{self, Finder, Identity, Look},
     way::Astray,
 };
 
@@ -81,8 +81,13 @@ impl Tail {
     }
 
     /// The file of a place, by whatever name it has in the folder of a path.
-    pub(super) fn find(unit: &Arc<str>, place: Place, now: Now) -> Result<Option<Self>, Astray> {
-        let Some((file, look)) = place::find(Path::new(&**unit), place)? else { return Ok(None) };
+    pub(super) fn find(
+        unit: &Arc<str>,
+        (place, finder): (Place, &mut Finder),
+        now: Now,
+    ) -> Result<Option<Self>, Astray> {
+        let found = finder.find(Path::new(&**unit), place)?;
+        let Some((file, look)) = found else { return Ok(None) };
         let place = place.renewed(&look.found());
         Ok(Some(Self::held(unit, file, (place, look.size), now)?))
     }

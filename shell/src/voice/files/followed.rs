@@ -13,7 +13,7 @@ use super::{
     glob::FILES_MAX,
     troubles::Troubles,
 };
-use crate::voice::place::Identity;
+use crate::voice::place::{Finder, Identity};
 use meshward_core::{
     time::Now,
     wire::{
@@ -120,6 +120,7 @@ impl Followed {
         files: &BTreeMap<String, Identity>,
         (now, troubles): (Now, &mut Troubles),
     ) {
+        let (mut finder, mut gone) = (Finder::default(), Vec::new());
         for (path, places) in std::mem::take(&mut self.kept) {
             let unit: Arc<str> = path.as_str().into();
             let mut places = places.into_iter();
@@ -127,7 +128,7 @@ impl Followed {
                 let at_path = files.get(&path).filter(|identity| identity.inode == place.inode);
                 let taken = match at_path {
                     Some(identity) => Tail::open(&unit, (*identity, Some(place)), now),
-                    None => Tail::find(&unit, place, now),
+                    None => Tail::find(&unit, (place, &mut finder), now),
                 };
                 match taken {
                     // Two names of one file.
@@ -137,10 +138,7 @@ impl Followed {
                         tail.left = at_path.is_none().then_some(now.mono);
                         self.tails.push(tail);
                     }
-                    Ok(None) => troubles.tell(
-                        &path,
-                        format_args!("{} bytes of it were read before, and {MISSED}", place.offset),
-                    ),
+                    Ok(None) => gone.push(path.clone()),
                     Err(error) => {
                         troubles.refused(&path, error);
                         // The ones behind it wait for it.
@@ -151,6 +149,7 @@ impl Followed {
                 }
             }
         }
+        troubles.gone(&gone);
     }
 
     fn is_followed(&self, identity: Identity) -> bool {
@@ -365,6 +364,5 @@ fn identity_at(path: &str) -> Option<Identity> {
 
 const GONE: &str =
     "it was removed before it was read to its end: rotate it less often, or keep more of it";
-const MISSED: &str = "it is found no more: what stood behind them, if anything, was not sent";
 const TOO_MANY: &str = "the rest of a file that was rotated away is given up, since more is written than is sent: \
                         raise logs.batch_size, or narrow logs.file_patterns";

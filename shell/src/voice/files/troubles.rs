@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeSet, fmt::Display};
 
-use meshward_core::legible;
+use meshward_core::{agent::voice, legible};
 use rustix::io::Errno;
 
 use crate::voice::way::Astray;
 
-/// The most troubles of one round that are told.
-const TROUBLES_MAX: usize = 8;
+/// The most troubles of one round that are told, beside the line that says how many more there are.
+const TROUBLES_MAX: usize = voice::TROUBLES_MAX - 1;
 
 /// The troubles of one round.
 #[derive(Debug, Default)]
@@ -27,6 +27,16 @@ impl Troubles {
         } else if !self.told.contains(&text) {
             self.untold += 1;
         }
+    }
+
+    /// Tells of files that were read before and are found no more, in one line for all of them.
+    pub(super) fn gone(&mut self, paths: &[String]) {
+        let Some((first, others)) = paths.split_first() else { return };
+        let text = match others.len() {
+            0 => format!("it was read before, and is {GONE}"),
+            more => format!("it and {more} more were read before, and are {GONE}"),
+        };
+        self.tell(first, text);
     }
 
     /// Tells what is wrong with the round as a whole.
@@ -51,4 +61,5 @@ impl Troubles {
     }
 }
 
+const GONE: &str = "found no more: what was written since, if anything, was not sent";
 const MAY_NOT: &str = "add the user of the agent to the group that may read it, such as adm";

@@ -231,6 +231,37 @@ fn what_this_process_has_written_is_passed_over_and_so_are_bad_lines() {
 }
 
 #[test]
+fn a_line_that_is_passed_over_behind_the_last_entry_is_lost_once_however_often_it_is_met() {
+    let mut scene = Scene::new(TOOL);
+    let long = format!("{{\"MESSAGE\":\"{}\"}}\n", "x".repeat(ENTRY_MAX));
+    let write = |scene: &Scene, lines: &[&str]| {
+        fs::write(scene.path("journal"), lines.concat()).unwrap();
+    };
+    let (one, two, three) = (entry(1, 1), entry(2, 1), entry(3, 1));
+    write(&scene, &[&one, &long]);
+    assert_eq!(scene.feed(10).lost, 1);
+    for _ in 0..3 {
+        let feed = scene.feed(10);
+        assert_eq!((feed.lost, feed.troubles.len()), (0, 0));
+    }
+    write(&scene, &[&one, &long, "bad\n"]);
+    assert_eq!(scene.feed(10).lost, 1, "the new one");
+    write(&scene, &[&one, &long, "bad\n", &two, &long, &three]);
+    let feed = scene.feed(10);
+    assert_eq!((messages(&feed), feed.lost), (vec!["2".into(), "3".into()], 1));
+    write(&scene, &[&one, &two, &three, &long]);
+    assert_eq!([scene.feed(10).lost, scene.feed(10).lost], [1, 0]);
+}
+
+#[test]
+fn a_tool_that_says_nothing_but_what_is_no_entry_is_not_asked_again_at_once() {
+    let mut scene = Scene::new("while echo nonsense; do :; done");
+    scene.journald.limit = Duration::from_millis(300);
+    let feed = scene.feed_from(cursor(1));
+    assert!(feed.lost > 0 && !feed.more, "{} lost, more {}", feed.lost, feed.more);
+}
+
+#[test]
 fn a_tool_that_never_stops_is_ended_once_there_is_enough() {
     let mut scene = Scene::new("while :; do cat journal; done");
     scene.journal(1..4);
