@@ -126,8 +126,10 @@ impl Disk {
 
     /// Whether a start finds an identity that it cannot read, now or when a refused one is back.
     pub fn is_damaged(&self) -> bool {
-        let is_here = self.identity.is_some() && self.identity().is_none();
-        is_here || self.refused.as_ref().is_some_and(|refused| refused.is_damaged())
+        match &self.identity {
+            Some(_) => self.identity().is_none(),
+            None => self.refused.as_ref().is_some_and(|refused| refused.is_damaged()),
+        }
     }
 
     /// The writes of an order, in their sequence, or why the store refuses it; `fresh` is the key drawn for an order

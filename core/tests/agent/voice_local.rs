@@ -4,7 +4,7 @@ use meshward_core::{
     agent::{
         Level, Pipe, PipeSettings, Source, VoiceSettings,
         verdict::ingest::Shipped,
-        voice::{ASK_AGAIN, Effect, Input, PARCELS_MAX, Reason, TOKEN_MAX_AGE},
+        voice::{ASK_AGAIN, ASK_SOON, Effect, Input, PARCELS_MAX, Reason, TOKEN_MAX_AGE},
     },
     wire::{record::AuditOrigin, timestamp::Timestamp},
 };
@@ -135,7 +135,7 @@ fn a_token_lasts_five_minutes_and_a_stale_one_is_used_where_none_can_be_had() {
     desk.fetched(Err("503"));
     assert_eq!(desk.delivered().len(), 1, "the old one is used");
     desk.delivery(Ok(()));
-    desk.pass(10);
+    desk.pass(ASK_AGAIN.as_secs());
     desk.brought(4, lines(0..4));
     assert!(is_asked(&desk), "it is asked for again after a while");
 }
@@ -168,14 +168,14 @@ fn without_a_token_nothing_is_sent_there() {
 
 #[test]
 fn a_token_that_could_not_be_had_is_asked_for_again_for_a_batch_a_second_later() {
-    let every = PipeSettings { collect_interval: ASK_AGAIN / 2, ..pipe(&[Source::Journald]) };
+    let every = PipeSettings { collect_interval: ASK_SOON / 2, ..pipe(&[Source::Journald]) };
     let mut desk = Desk::armed(VoiceSettings { logs: Some(with_local(every)), ..logs_only() });
     desk.brought(1, lines(0..4));
     assert!(is_asked(&desk));
     desk.fetched(Err("404 secret_not_found"));
     desk.answered(Shipped::Taken);
     for (round, asked) in [(2, false), (3, true)] {
-        desk.now = desk.now.after(ASK_AGAIN / 2);
+        desk.now = desk.now.after(ASK_SOON / 2);
         desk.give(Input::Ticked);
         desk.brought(round, lines(0..4));
         assert_eq!(is_asked(&desk), asked, "in round {round}");

@@ -103,12 +103,17 @@ fn what_an_event_need_not_have_may_be_missing() {
     assert_eq!(entry.subject, r#"{"username":"","groups":[]}"#);
     assert_eq!((entry.object.as_str(), entry.action.as_str(), entry.result), (r#""""#, "", None));
     for member in ["kind", "apiVersion", "stage", "level", "auditID", "requestURI"] {
-        let mut event: Value = serde_json::from_str(CREATED).expect("JSON");
-        event.as_object_mut().expect("an object").remove(member);
-        let whole = read(CREATED).expect("an event");
-        let event_type = if member == "stage" { String::new() } else { whole.event_type.clone() };
-        let expected = AuditEntry { raw: event.to_string(), event_type, ..whole };
-        assert_eq!(read(&event.to_string()), Some(expected), "{member}");
+        let mut without: Value = serde_json::from_str(CREATED).expect("JSON");
+        without.as_object_mut().expect("an object").remove(member);
+        let mut null = without.clone();
+        null[member] = Value::Null;
+        for event in [without, null] {
+            let whole = read(CREATED).expect("an event");
+            let event_type =
+                if member == "stage" { String::new() } else { whole.event_type.clone() };
+            let expected = AuditEntry { raw: event.to_string(), event_type, ..whole };
+            assert_eq!(read(&event.to_string()), Some(expected), "{member}");
+        }
     }
 }
 

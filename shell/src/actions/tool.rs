@@ -18,20 +18,25 @@ use super::{
     supervisor::Limits,
 };
 
-/// Where tools are looked for where the agent's own `PATH` names no place.
+/// Where tools are looked for behind the places of the agent's own `PATH`.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Where tools are looked for, and look for others themselves: the places of the agent's own `PATH`.
+/// Where tools are looked for, and look for others themselves.
 pub(crate) fn path() -> &'static str {
     static OF_AGENT: LazyLock<String> = LazyLock::new(|| places(env::var("PATH").ok()));
     &OF_AGENT
 }
 
-/// The absolute ones: what stands where the agent was started from is not meant.
+/// The absolute places that are named, as what stands where the agent was started from is not meant; then the usual ones.
 fn places(named: Option<String>) -> String {
     let named = named.unwrap_or_default();
-    let places: Vec<&str> = named.split(':').filter(|place| place.starts_with('/')).collect();
-    if places.is_empty() { PATH.to_owned() } else { places.join(":") }
+    let mut places: Vec<&str> = named.split(':').filter(|place| place.starts_with('/')).collect();
+    for usual in PATH.split(':') {
+        if !places.contains(&usual) {
+            places.push(usual);
+        }
+    }
+    places.join(":")
 }
 
 /// The longest output that is kept, in bytes.
@@ -111,10 +116,11 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_looked_for_in_the_absolute_places_of_the_path() {
+    fn tools_are_looked_for_in_the_absolute_places_of_the_path_and_in_the_usual_ones() {
         let of = |named: &str| places(Some(named.to_owned()));
-        assert_eq!(of("/opt/bin:/bin"), "/opt/bin:/bin");
-        assert_eq!(of(".:/opt/bin::here:/bin:"), "/opt/bin:/bin");
+        let behind = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin";
+        assert_eq!(of("/opt/bin:/bin"), format!("/opt/bin:/bin:{behind}"));
+        assert_eq!(of(".:/opt/bin::here:/bin:"), format!("/opt/bin:/bin:{behind}"));
         assert_eq!((of(""), of("."), places(None)), (PATH.into(), PATH.into(), PATH.into()));
     }
 }

@@ -22,7 +22,9 @@ pub enum Fault {
     Unset(String),
     /// A name that no setting has.
     Unknown(String),
-    /// A value of the wrong kind, or against a rule.
+    /// A value of the wrong kind.
+    Mistyped(String),
+    /// A value against a rule.
     Broken(String),
 }
 
@@ -68,9 +70,11 @@ impl fmt::Display for ConfigError {
             write!(f, "{key}: ")?;
         }
         match &self.fault {
-            Fault::File(text) | Fault::Unset(text) | Fault::Unknown(text) | Fault::Broken(text) => {
-                f.write_str(text)
-            }
+            Fault::File(text)
+            | Fault::Unset(text)
+            | Fault::Unknown(text)
+            | Fault::Mistyped(text)
+            | Fault::Broken(text) => f.write_str(text),
         }
     }
 }

@@ -231,21 +231,22 @@ impl Merged {
 
     fn text(&mut self, path: &str, text: &str, place: Place) {
         if let Some(key) = schema::find(path) {
-            self.hold(key, key.kind.take_text(text), place);
+            self.hold(key, key.kind.take_text(text).map_err(Fault::Broken), place);
         }
     }
 
     /// Takes a value unless an earlier layer has one; a broken one is told all the same.
-    fn hold(&mut self, key: &Key, value: Result<Value, String>, place: Place) {
+    fn hold(&mut self, key: &Key, value: Result<Value, Fault>, place: Place) {
         let blank = value.as_ref().is_ok_and(Value::is_blank) && key.optional;
         let judged = value.and_then(|value| {
-            if blank { Ok(None) } else { key.kind.check(&value).map(|()| Some(value)) }
+            let checked = if blank { Ok(()) } else { key.kind.check(&value) };
+            checked.map(|()| (!blank).then_some(value)).map_err(Fault::Broken)
         });
         match judged {
             Ok(value) => drop(self.held.entry(key.path).or_insert(Held { value, place })),
-            Err(rule) => {
+            Err(fault) => {
                 self.held.entry(key.path).or_insert(Held { value: None, place: place.clone() });
-                self.fault(place, Some(key.path), Fault::Broken(rule));
+                self.fault(place, Some(key.path), fault);
             }
         }
     }
@@ -281,19 +282,18 @@ impl Merged {
         }
     }
 
-    /// Values of these sections are held to no rule; the defaults stand for those that break one.
-    pub(super) fn pass_over(&mut self, sections: &[&str]) {
-        let is_within = |key: &str| {
-            let section = key.split_once('.').map(|(section, _)| section);
-            section.is_some_and(|section| sections.contains(&section))
-        };
+    /// The values of a section are held to no rule; the defaults stand for those that break one.
+    pub(super) fn pass_over(&mut self, section: &str) {
+        let is_within = |key: &str| key.split_once('.').is_some_and(|(of, _)| of == section);
         let is_passed = |fault: &ConfigError| {
             matches!(fault.fault, Fault::Broken(_)) && fault.key.as_deref().is_some_and(is_within)
         };
         let passed: Vec<_> = self.faults.extract_if(.., |fault| is_passed(fault)).collect();
         for key in passed.iter().filter_map(|fault| schema::find(fault.key.as_deref()?)) {
-            self.held.remove(key.path);
-            self.fill(key);
+            if self.held.get(key.path).is_some_and(|held| held.value.is_none()) {
+                self.held.remove(key.path);
+                self.fill(key);
+            }
         }
     }
 

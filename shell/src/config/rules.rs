@@ -2,13 +2,13 @@
 //!
 //! Specification: the configuration tables of "Resources and their fields", and "Limits".
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::{
     duration,
     error::{Fault, Place},
     forms,
-    layers::Merged,
+    layers::{Held, Merged},
     reader::Reader,
     schema,
     value::Value,
@@ -35,17 +35,23 @@ pub(super) fn check(merged: &mut Merged) {
             rules.endpoint(section);
         }
     }
-    let is_off = |section: &str| {
-        rules.reader.value(&format!("{section}.enabled")) == Some(&Value::Flag(false))
-    };
-    let off: Vec<_> =
-        PIPELINES.iter().map(|(section, _)| *section).filter(|section| is_off(section)).collect();
     let broken = rules.broken;
-    merged.pass_over(&off);
+    for (section, _) in PIPELINES {
+        if is_off(&merged.held, section) {
+            merged.pass_over(section);
+        }
+    }
     for (path, rule) in broken {
         let place = merged.held.get(path).map_or(Place::Nowhere, |held| held.place.clone());
         merged.fault(place, Some(path), Fault::Broken(rule));
     }
+}
+
+/// Whether a section is a pipeline that is off: "validation is skipped when disabled".
+pub(super) fn is_off(held: &BTreeMap<&'static str, Held>, section: &str) -> bool {
+    let enabled = held.get(format!("{section}.enabled").as_str());
+    let is_off = enabled.is_some_and(|held| held.value == Some(Value::Flag(false)));
+    is_off && PIPELINES.iter().any(|(pipeline, _)| *pipeline == section)
 }
 
 const NO_SECRET: &str = "needs secret_key beside it: the name of the control plane's secret that holds the bearer token";

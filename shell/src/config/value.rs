@@ -8,7 +8,7 @@ use toml::{
     de::{DeInteger, DeValue},
 };
 
-use super::{duration, forms::Verdict};
+use super::{duration, error::Fault, forms::Verdict};
 
 /// Entries a list may have.
 const LIST_MAX: usize = 256;
@@ -63,21 +63,25 @@ impl Kind {
     }
 
     /// Takes the type of a TOML value; its rule is left to [`Kind::check`].
-    pub(super) fn take_toml(self, value: &DeValue<'_>) -> Result<Value, String> {
-        let wrong = || format!("must be {}, not {}", self.name(), described(value));
+    pub(super) fn take_toml(self, value: &DeValue<'_>) -> Result<Value, Fault> {
+        let wrong =
+            || Fault::Mistyped(format!("must be {}, not {}", self.name(), described(value)));
         match self {
             Self::Duration { .. } => {
                 let text = value.as_str().ok_or_else(wrong)?;
-                Ok(Value::Duration(duration::parse(text)?))
+                duration::parse(text)
+                    .map(Value::Duration)
+                    .map_err(|rule| Fault::Broken(rule.into()))
             }
             Self::Flag => value.as_bool().map(Value::Flag).ok_or_else(wrong),
             Self::Integer { min, max } => {
                 let number = value.as_integer().ok_or_else(wrong)?;
-                unsigned(number).map(Value::Integer).ok_or_else(|| range(min, max))
+                let number = unsigned(number).map(Value::Integer);
+                number.ok_or_else(|| Fault::Broken(range(min, max)))
             }
             Self::List(_) => {
                 let entries = value.as_array().ok_or_else(wrong)?;
-                list(entries.iter().map(Spanned::get_ref)).map(Value::List)
+                list(entries.iter().map(Spanned::get_ref)).map(Value::List).map_err(Fault::Mistyped)
             }
             Self::Secret => value.as_str().map(secret).ok_or_else(wrong),
             Self::Text(_) => value.as_str().map(text).ok_or_else(wrong),

@@ -3,7 +3,7 @@
 use std::{io, path::Path};
 
 use meshward_core::{
-    agent::voice::RECORD_BYTES_MAX,
+    agent::voice::bytes_of,
     time::Mono,
     wire::{
         positions::{Position, Positions, file_name},
@@ -44,8 +44,9 @@ impl AuditLog {
         (room, from, now): (usize, Option<&Positions>, Mono),
     ) -> Round {
         let mut unread = 0;
-        let most = room.saturating_mul(RECORD_BYTES_MAX);
-        let go = |events: &Events| match events.ended() < room && events.ended_bytes() < most {
+        let go = |events: &Events| match events.ended() < room
+            && events.ended_bytes() < bytes_of(room)
+        {
             true => Go::On,
             false => Go::Stop,
         };

@@ -18,7 +18,7 @@ use std::{
 };
 
 use meshward_core::{
-    agent::{Feed, Records, Source, voice::RECORD_BYTES_MAX},
+    agent::{Feed, Records, Source, voice::bytes_of},
     time::Mono,
     wire::{
         positions::Positions,
@@ -144,8 +144,7 @@ impl Auditd {
 
     /// As many events as there is room for; of long ones fewer.
     fn ended(&mut self, room: usize) -> Vec<AuditEntry> {
-        let most = room.saturating_mul(RECORD_BYTES_MAX);
-        let left = self.events.ended_bytes().saturating_sub(most);
+        let left = self.events.ended_bytes().saturating_sub(bytes_of(room));
         let next =
             || if self.events.ended_bytes() > left { self.events.next_ended() } else { None };
         std::iter::from_fn(next).take(room).collect()
@@ -181,7 +180,7 @@ mod tests {
         wire::{positions::Positions, record::AuditEntry},
     };
 
-    use super::{Auditd, RECORD_BYTES_MAX, RETRY, Way};
+    use super::{Auditd, RETRY, Way, bytes_of};
     use crate::voice::{audit_socket::AuditSocket, source::Wanted};
 
     fn refused() -> std::io::Result<AuditSocket> {
@@ -293,7 +292,7 @@ mod tests {
         loop {
             let feed = auditd.collect_at(&wanted(20, None), at(5 * rounds));
             let bytes: usize = events(&feed).iter().map(AuditEntry::text_bytes).sum();
-            assert!(bytes < 20 * RECORD_BYTES_MAX + 100_000, "{bytes} in round {rounds}");
+            assert!(bytes < bytes_of(20) + 100_000, "{bytes} in round {rounds}");
             brought += events(&feed).len();
             rounds += 1;
             if brought == 40 || rounds == 30 {

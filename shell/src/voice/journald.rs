@@ -125,39 +125,42 @@ impl Journald {
         let mut said_first = None;
         loop {
             let (mut brought, ended, words) = self.run(&asked, room)?;
+            let had_entry = self.reading.position().is_some();
             let has_moved = brought.has_moved(asked.from.as_deref());
-            brought.bad -= self.pass(&brought, asked.from.as_deref());
             let (last, is_found) = (brought.cursor.take(), brought.is_found);
             match self.reading.ran(Ran { last, is_found, end: ended.end() }) {
                 Move::Again(next) => {
                     (asked, said_first) = (next, Some(words));
                     continue;
                 }
-                Move::Unreadable => {}
-                Move::Follow => take(brought, asked.is_brief, fed),
-                Move::Gap => {
-                    fed.troubles.push(GAP.to_owned());
-                    take(brought, asked.is_brief, fed);
+                Move::Unreadable => {
+                    fed.troubles.extend(complaint(&ended, &words));
+                    return Ok(());
                 }
+                Move::Follow => {}
+                Move::Gap => fed.troubles.push(GAP.to_owned()),
                 Move::Anew => {
                     fed.troubles.push(lost(said_first.as_deref().unwrap_or_default()));
-                    take(brought, asked.is_brief, fed);
                 }
             }
+            brought.bad -= self.pass(&brought, (had_entry, has_moved));
+            take(brought, asked.is_brief, fed);
             fed.more = has_moved && matches!(ended, Ended::Enough);
             fed.troubles.extend(complaint(&ended, &words));
             return Ok(());
         }
     }
 
-    /// How many lines of a run were passed over by an earlier one, which came to the same entry.
-    fn pass(&mut self, brought: &Brought, from: Option<&str>) -> u64 {
-        let known = if from.is_some() && brought.is_found { self.passed } else { 0 };
-        self.passed = match brought.has_moved(from) {
-            true => brought.last_bad,
-            false => known.max(brought.first_bad),
-        };
-        known.min(brought.first_bad)
+    /// How many lines of a run were passed over by an earlier one, which came to the same entry, or to none yet.
+    fn pass(&mut self, brought: &Brought, (had_entry, has_moved): (bool, bool)) -> u64 {
+        let is_same = brought.is_found || !had_entry;
+        let known = if is_same { self.passed.min(brought.first_bad) } else { 0 };
+        if has_moved {
+            self.passed = brought.last_bad;
+        } else if is_same {
+            self.passed = self.passed.max(brought.first_bad);
+        }
+        known
     }
 
     fn run(&self, asked: &Ask, room: usize) -> io::Result<(Brought, Ended, String)> {

@@ -5,7 +5,7 @@
 use std::{path::Path, sync::Arc};
 
 use meshward_core::{
-    agent::{Feed, Records, Source, voice::RECORD_BYTES_MAX},
+    agent::{Feed, Records, Source, voice::bytes_of},
     wire::sources::k8s::{LINE_MAX, entry},
 };
 
@@ -38,7 +38,7 @@ impl Collector for K8sAudit {
     fn collect(&mut self, wanted: &Wanted) -> Feed {
         let (mut entries, mut bytes, mut unread) = (Vec::new(), 0, 0);
         // What is asked for counts records of the usual length at the most.
-        let most = wanted.room.saturating_mul(RECORD_BYTES_MAX);
+        let most = bytes_of(wanted.room);
         let go =
             |brought, bytes| if brought < wanted.room && bytes < most { Go::On } else { Go::Stop };
         let round = self.follow.read((wanted.from.as_ref(), go(0, 0)), |line, _| {

@@ -189,12 +189,14 @@ impl Finder {
             self.listed = Some((parent.to_owned(), Listed::of(path)?));
         }
         let Some((_, Some(listed))) = &self.listed else { return Ok(None) };
-        for name in listed.names.get(&place.inode).into_iter().flatten() {
+        let Some(names) = listed.names.get(&place.inode) else { return Ok(None) };
+        for name in names {
             if let Some(found) = is_at(&listed.folder, name, place)? {
                 return Ok(Some(found));
             }
         }
-        Ok(None)
+        // It has another name by now, or its inode is that of another file.
+        find(path, place)
     }
 }
 

@@ -144,7 +144,7 @@ fn beside_journalctl(url: &str, script: &str) -> (Node, Agent) {
     fs::write(&program, format!("#!/bin/sh\necho $$ >>{:?}\n{script}\n", node.path("pids")))
         .unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let line = format!("mount --bind {} /usr/local/sbin\nexec \"$0\" \"$@\"", folder.display());
+    let line = format!("export PATH={}:\"$PATH\"\nexec \"$0\" \"$@\"", folder.display());
     let agent = apart(&node, &line, Stdio::null());
     (node, agent)
 }

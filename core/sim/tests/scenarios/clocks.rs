@@ -52,6 +52,7 @@ fn a_stream_that_is_refused_behind_a_night_is_asked_for_again_behind_its_backoff
 /// Found by a drawn world: the pull that a stream brings behind an absence falls due in the sleep.
 #[test]
 fn a_pull_that_was_put_off_and_falls_due_while_its_machine_sleeps_is_made_up_for_once() {
+    let mut asked = 0;
     for seed in 1..60 {
         let script = Script::quiet(seed)
             .at(77, Bus(Cut { node: 0 }))
@@ -60,8 +61,11 @@ fn a_pull_that_was_put_off_and_falls_due_while_its_machine_sleeps_is_made_up_for
             .meets(Events, 1, Fate::LOST_REPLY)
             .meets(Events, 3, Fate::LOST_REPLY);
         let world = play(script);
-        assert!(sent(&world, Pull, 195, 196) <= 2, "seed {seed}");
+        let pulls = sent(&world, Pull, 195, 196);
+        assert!(pulls <= 2, "seed {seed}");
+        asked += pulls;
     }
+    assert!(asked > 0);
 }
 
 #[test]

@@ -19,6 +19,11 @@ pub const BUFFER_BYTES_MAX: usize = 8 << 20;
 /// More than any record takes whose texts are cut where they are to be, in bytes; what else an event holds is beside it.
 pub const RECORD_BYTES_MAX: usize = TEXT_MAX + (2 << 10);
 
+/// How many bytes so many records of the longest take, to which sources keep whose records may be longer.
+pub const fn bytes_of(records: usize) -> usize {
+    records.saturating_mul(RECORD_BYTES_MAX)
+}
+
 /// How many records of the longest there is room for, with so many bytes taken. As much as an event of a Kubernetes API
 /// server may have beside its text stays free, so that the last one of a round makes no other give way.
 pub(super) const fn room_beside(bytes: usize) -> usize {

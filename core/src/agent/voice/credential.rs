@@ -17,8 +17,11 @@ use crate::{secret::Secret, time::Mono};
 /// "cached for 5 minutes"
 pub const TOKEN_MAX_AGE: Duration = Duration::from_secs(300);
 
-/// How long until a token is asked for again that could not be had.
-pub const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// How long until a token is asked for again that could not be had: with a stale one at hand, which serves meanwhile ...
+pub const ASK_AGAIN: Duration = Duration::from_secs(10);
+
+/// ... and with none.
+pub const ASK_SOON: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Credential {
@@ -47,7 +50,8 @@ pub(super) enum Have<'c> {
 impl Credential {
     pub(super) fn have(&self, now: Mono, key: &str) -> Have<'_> {
         let token = self.token.as_ref().filter(|token| token.key == key);
-        let has_missed = self.missed.as_ref().filter(|(at, _)| now.since(*at) < ASK_AGAIN);
+        let wait = if token.is_some() { ASK_AGAIN } else { ASK_SOON };
+        let has_missed = self.missed.as_ref().filter(|(at, _)| now.since(*at) < wait);
         match (token, has_missed) {
             (Some(token), _) if now.since(token.since) < TOKEN_MAX_AGE => Have::Token(&token.value),
             (_, None) => Have::Ask,

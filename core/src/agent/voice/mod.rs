@@ -31,8 +31,8 @@ use core::time::Duration;
 
 pub use accounting::{Reason, TELL_EVERY};
 pub use batch::{CHUNK_BYTES_MAX, GZIP_ABOVE};
-pub use buffer::{BUFFER_BYTES_MAX, RECORD_BYTES_MAX};
-pub use credential::{ASK_AGAIN, TOKEN_MAX_AGE};
+pub use buffer::{BUFFER_BYTES_MAX, RECORD_BYTES_MAX, bytes_of};
+pub use credential::{ASK_AGAIN, ASK_SOON, TOKEN_MAX_AGE};
 pub use effect::{Answered, Effect, Input};
 pub use feeds::TROUBLES_MAX;
 pub use keeping::KEEP_SPACING;

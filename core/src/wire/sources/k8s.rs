@@ -9,8 +9,9 @@
 //! | `action` | `verb` |
 //! | `result` | success where the status is 2xx, failure for any other, none without one |
 //!
-//! Unspecified: the shape of an event; it is that of `audit.k8s.io/v1`, of which a time is needed, and a verb or the kind.
-//! Specification: "Internal record shapes (local
+//! A time is needed, and a verb or the kind; what is null is absent.
+//!
+//! Unspecified: the shape of an event; it is that of `audit.k8s.io/v1`. Specification: "Internal record shapes (local
 //! endpoint delivery)"; `decisions.md` section 8 (k8s audit); `gaps-agent.md` 4.1 (k8s audit).
 
 use alloc::{borrow::Cow, format, string::String, sync::Arc, vec::Vec};
@@ -39,18 +40,18 @@ const KIND: &str = "Event";
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'t> {
-    #[serde(borrow, default)]
-    kind: Cow<'t, str>,
-    #[serde(borrow, default)]
-    api_version: Cow<'t, str>,
-    #[serde(borrow, default)]
-    stage: Cow<'t, str>,
-    #[serde(borrow, default)]
-    verb: Cow<'t, str>,
-    #[serde(borrow, default, rename = "requestURI")]
-    request_uri: Cow<'t, str>,
-    #[serde(borrow, default)]
-    user: User<'t>,
+    #[serde(borrow)]
+    kind: Option<Cow<'t, str>>,
+    #[serde(borrow)]
+    api_version: Option<Cow<'t, str>>,
+    #[serde(borrow)]
+    stage: Option<Cow<'t, str>>,
+    #[serde(borrow)]
+    verb: Option<Cow<'t, str>>,
+    #[serde(borrow, rename = "requestURI")]
+    request_uri: Option<Cow<'t, str>>,
+    #[serde(borrow)]
+    user: Option<User<'t>>,
     #[serde(borrow)]
     object_ref: Option<ObjectRef<'t>>,
     response_status: Option<Status>,
@@ -63,14 +64,14 @@ struct Event<'t> {
 impl Event<'_> {
     /// Whether it is an event for all that it says of itself, which may be that somebody does something, and no more.
     fn is_meant(&self) -> bool {
-        let is_kind = self.kind.is_empty() || self.kind == KIND;
-        let is_group = self.api_version.is_empty() || self.api_version.starts_with(GROUP);
-        let is_told = !self.verb.is_empty() || !self.kind.is_empty();
-        is_kind && is_group && is_told
+        let (kind, group, verb) = (given(&self.kind), given(&self.api_version), given(&self.verb));
+        let is_kind = kind.is_empty() || kind == KIND;
+        let is_group = group.is_empty() || group.starts_with(GROUP);
+        is_kind && is_group && !(kind.is_empty() && verb.is_empty())
     }
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct User<'t> {
     #[serde(borrow, default)]
     username: Cow<'t, str>,
@@ -93,7 +94,7 @@ struct Status {
     code: Option<i64>,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Subject {
     username: String,
     groups: Vec<String>,
@@ -112,26 +113,32 @@ pub fn entry(line: &[u8], hostname: &Arc<str>) -> Option<AuditEntry> {
         timestamp: set(&event.stage_timestamp)
             .or_else(|| set(&event.request_received_timestamp))?,
         source: AuditOrigin::K8sAudit,
-        event_type: name(&event.stage),
-        subject: text(json::encode(&subject(&event.user))),
+        event_type: name(given(&event.stage)),
+        subject: text(json::encode(&subject(event.user.as_ref()))),
         object: text(json::encode(&object(&event))),
-        action: name(&event.verb),
+        action: name(given(&event.verb)),
         result: event.response_status.as_ref().and_then(result),
         hostname: Arc::clone(hostname),
         raw: lines::text(line),
     })
 }
 
-fn subject(user: &User<'_>) -> Subject {
-    let groups = user.groups.iter().take(GROUPS_MAX).map(|group| name(group)).collect();
-    Subject { username: name(&user.username), groups }
+fn subject(user: Option<&User<'_>>) -> Subject {
+    let Some(User { username, groups }) = user else { return Subject::default() };
+    let groups = groups.iter().take(GROUPS_MAX).map(|group| name(group)).collect();
+    Subject { username: name(username), groups }
+}
+
+/// What is null is absent.
+fn given<'t>(text: &'t Option<Cow<'_, str>>) -> &'t str {
+    text.as_deref().unwrap_or_default()
 }
 
 /// A query may hold what is nobody's business.
 fn object(event: &Event<'_>) -> String {
     match &event.object_ref {
         Some(of) => format!("{}/{}/{}", name(&of.namespace), name(&of.resource), name(&of.name)),
-        None => name(event.request_uri.split('?').next().unwrap_or_default()),
+        None => name(given(&event.request_uri).split('?').next().unwrap_or_default()),
     }
 }
 

@@ -126,16 +126,22 @@ impl Followed {
             let mut places = places.into_iter();
             while let Some((nth, place)) = places.next() {
                 let at_path = files.get(&path).filter(|identity| identity.inode == place.inode);
-                let taken = match at_path {
+                let opened = match at_path {
                     Some(identity) => Tail::open(&unit, (*identity, Some(place)), now),
-                    None => Tail::find(&unit, (place, &mut finder), now),
+                    None => Ok(None),
+                };
+                let is_at_path = matches!(opened, Ok(Some(_)));
+                // What stood there at the walk may have another name by now.
+                let taken = match opened {
+                    Ok(None) => Tail::find(&unit, (place, &mut finder), now),
+                    opened => opened,
                 };
                 match taken {
                     // Two names of one file.
                     Ok(Some(tail)) if self.is_followed(tail.identity()) => {}
                     Ok(Some(mut tail)) => {
                         tail.nth = nth;
-                        tail.left = at_path.is_none().then_some(now.mono);
+                        tail.left = (!is_at_path).then_some(now.mono);
                         self.tails.push(tail);
                     }
                     Ok(None) => gone.push(path.clone()),
@@ -171,7 +177,7 @@ impl Followed {
             Ok(is_found) => {
                 let is_gone = !is_found && tail.left.is_some();
                 if is_gone && !tail.is_at_end() {
-                    troubles.tell(&tail.unit, GONE);
+                    troubles.tell(&tail.unit, REMOVED);
                 }
                 !is_gone
             }
@@ -362,7 +368,7 @@ fn identity_at(path: &str) -> Option<Identity> {
     std::fs::symlink_metadata(path).ok().map(|found| Identity::of(&found))
 }
 
-const GONE: &str =
+const REMOVED: &str =
     "it was removed before it was read to its end: rotate it less often, or keep more of it";
 const TOO_MANY: &str = "the rest of a file that was rotated away is given up, since more is written than is sent: \
                         raise logs.batch_size, or narrow logs.file_patterns";

@@ -389,7 +389,10 @@ fn what_may_not_be_read_is_told_with_the_way_to_mend_it() {
     assert!(texts[1].starts_with("/var/log/x: it cannot be read: Input/output error"));
     let mut many = troubles::Troubles::default();
     (0..10).for_each(|at| many.tell(&format!("/{at}"), "x"));
+    many.tell_of_all("too many files".into());
+    many.gone(&["/gone".into()]);
     let told = many.texts();
     assert_eq!(told.len(), TROUBLES_MAX, "no more than the log is given");
-    assert_eq!(told.last().unwrap(), "3 more are not told");
+    assert_eq!(told.last().unwrap(), "5 more are not told");
+    assert!(told.iter().any(|text| text.starts_with("/gone: it was read before, and is found")));
 }

@@ -7,8 +7,9 @@ use rustix::io::Errno;
 
 use crate::voice::way::Astray;
 
-/// The most troubles of one round that are told, beside the line that says how many more there are.
-const TROUBLES_MAX: usize = voice::TROUBLES_MAX - 1;
+/// The most troubles of one round that are told, beside the two that are of the round as a whole, and the line that says
+/// how many more there are.
+const TROUBLES_MAX: usize = voice::TROUBLES_MAX - 3;
 
 /// The troubles of one round.
 #[derive(Debug, Default)]
@@ -36,7 +37,7 @@ impl Troubles {
             0 => format!("it was read before, and is {GONE}"),
             more => format!("it and {more} more were read before, and are {GONE}"),
         };
-        self.tell(first, text);
+        self.tell_of_all(format!("{}: {text}", legible::line(first)));
     }
 
     /// Tells what is wrong with the round as a whole.

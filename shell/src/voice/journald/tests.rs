@@ -254,6 +254,26 @@ fn a_line_that_is_passed_over_behind_the_last_entry_is_lost_once_however_often_i
 }
 
 #[test]
+fn a_round_that_fails_between_counts_nothing_again() {
+    let mut scene = Scene::new(&format!("if [ -e broken ]; then exit 1; fi\n{TOOL}"));
+    fs::write(scene.path("journal"), format!("{}bad\n", entry(1, 1))).unwrap();
+    assert_eq!(scene.feed(10).lost, 1);
+    fs::write(scene.path("broken"), "").unwrap();
+    assert_eq!(scene.feed(10).lost, 0);
+    fs::remove_file(scene.path("broken")).unwrap();
+    assert_eq!(scene.feed(10).lost, 0);
+}
+
+#[test]
+fn lines_that_are_no_entries_are_lost_once_before_there_is_an_entry() {
+    let mut scene = Scene::new(TOOL);
+    fs::write(scene.path("journal"), "bad\n").unwrap();
+    assert_eq!([scene.feed(10).lost, scene.feed(10).lost], [1, 0]);
+    fs::write(scene.path("journal"), format!("bad\nbad\n{}", entry(1, 1))).unwrap();
+    assert_eq!([scene.feed(10).lost, scene.feed(10).lost], [1, 0]);
+}
+
+#[test]
 fn a_tool_that_says_nothing_but_what_is_no_entry_is_not_asked_again_at_once() {
     let mut scene = Scene::new("while echo nonsense; do :; done");
     scene.journald.limit = Duration::from_millis(300);

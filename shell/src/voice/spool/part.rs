@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_of_short_records_reads_little_of_a_long_file() {
+    fn the_first_window_holds_the_whole_of_a_usual_batch() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         let mut bytes = Vec::new();
