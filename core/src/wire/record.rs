@@ -176,6 +176,11 @@ pub struct AuditEntry {
 }
 
 impl AuditEntry {
+    /// What it takes in memory, in bytes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self) + self.text_bytes()
+    }
+
     /// What its texts take, in bytes.
     pub fn text_bytes(&self) -> usize {
         let texts = [&self.event_type, &self.subject, &self.object, &self.action, &self.raw];

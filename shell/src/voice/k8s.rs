@@ -44,7 +44,7 @@ impl Collector for K8sAudit {
         let round = self.follow.read((wanted.from.as_ref(), go(0, 0)), |line, _| {
             match entry(line, &self.hostname) {
                 Some(entry) => {
-                    bytes += size_of_val(&entry) + entry.text_bytes();
+                    bytes += entry.bytes();
                     entries.push(entry);
                 }
                 None => unread += 1,

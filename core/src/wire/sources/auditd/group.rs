@@ -67,7 +67,7 @@ impl Events {
     /// The next event that has ended.
     pub fn next_ended(&mut self) -> Option<AuditEntry> {
         let (entry, _) = self.ended.pop_front()?;
-        self.ended_bytes -= bytes(&entry);
+        self.ended_bytes -= entry.bytes();
         Some(entry)
     }
 
@@ -143,11 +143,7 @@ impl Events {
 
     fn put(&mut self, draft: Draft, place: u64) {
         let entry = draft.finish(&self.hostname);
-        self.ended_bytes += bytes(&entry);
+        self.ended_bytes += entry.bytes();
         self.ended.push_back((entry, place));
     }
-}
-
-fn bytes(entry: &AuditEntry) -> usize {
-    size_of_val(entry) + entry.text_bytes()
 }
