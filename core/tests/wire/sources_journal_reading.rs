@@ -32,7 +32,7 @@ fn run(journal: &Journal, asked: &Ask, part: usize, end: End) -> (Vec<u32>, Ran)
     let is_found = from.is_some_and(|from| brought.first() == Some(&from));
     let last = brought.last().map(ToString::to_string);
     let new = brought.into_iter().filter(|at| Some(*at) != from).collect();
-    (new, Ran { last, is_found, end })
+    (new, Ran { last, is_found, end, first_bad: 0, last_bad: 0 })
 }
 
 /// A round, whose runs end as told. The entries that are handed on, and what is told of those that are not.
@@ -44,7 +44,7 @@ fn round(
     let mut asked = reading.begin(Mono::default()).expect("the tool is there");
     for (part, end) in runs {
         let (new, ran) = run(journal, &asked, part, end);
-        match reading.ran(ran) {
+        match reading.ran(ran).0 {
             Move::Again(next) => asked = next,
             Move::Follow => return (new, None),
             Move::Unreadable => return (Vec::new(), Some(Move::Unreadable)),
@@ -135,4 +135,27 @@ fn a_missing_tool_is_looked_for_again_after_five_minutes() {
     assert_eq!((reading.begin(now.mono), reading.begin(almost.mono)), (None, None));
     let again = reading.begin(now.after(AGAIN).mono);
     assert_eq!(again, Some(Ask { from: Some("7".into()), is_brief: false }));
+}
+
+/// A line behind the last entry is met by each round until an entry comes behind it, and counts in the first of them.
+#[test]
+fn a_line_that_is_no_entry_counts_in_one_round() {
+    let mut reading = Reading::default();
+    let mut counts = |last: Option<u32>, is_found, end, (first_bad, last_bad): (u64, u64)| {
+        let last = last.map(|at| at.to_string());
+        let (_, met) = reading.ran(Ran { last, is_found, end, first_bad, last_bad });
+        first_bad.max(last_bad) - met
+    };
+    // Before there is an entry, and with the first one.
+    assert_eq!(counts(None, false, End::Good, (2, 2)), 2);
+    assert_eq!(counts(Some(1), false, End::Good, (2, 0)), 0);
+    // Behind it: once, a new one once more, and nothing again behind rounds that came to nothing.
+    assert_eq!(counts(Some(1), true, End::Good, (1, 1)), 1);
+    assert_eq!(counts(Some(1), true, End::Good, (1, 1)), 0);
+    assert_eq!(counts(None, false, End::Late, (0, 0)), 0);
+    assert_eq!(counts(Some(1), true, End::Good, (2, 2)), 1);
+    // Behind the next entry others count, and those of a gap are others.
+    assert_eq!(counts(Some(2), true, End::Good, (2, 2)), 0);
+    assert_eq!(counts(Some(2), true, End::Good, (2, 2)), 0);
+    assert_eq!(counts(Some(9), false, End::Good, (0, 1)), 1);
 }

@@ -55,8 +55,6 @@ pub(crate) struct Journald {
     /// What was wrong when the tool was asked last, which is so until it is asked again.
     troubles: Vec<String>,
     process: u32,
-    /// How many lines behind the last entry that was read were passed over, and counted.
-    passed: u64,
 }
 
 /// What one run has brought.
@@ -88,7 +86,6 @@ impl Journald {
             reading: Reading::default(),
             troubles: Vec::new(),
             process: std::process::id(),
-            passed: 0,
         }
     }
 
@@ -125,10 +122,12 @@ impl Journald {
         let mut said_first = None;
         loop {
             let (mut brought, ended, words) = self.run(&asked, room)?;
-            let had_entry = self.reading.position().is_some();
             let has_moved = brought.has_moved(asked.from.as_deref());
             let (last, is_found) = (brought.cursor.take(), brought.is_found);
-            match self.reading.ran(Ran { last, is_found, end: ended.end() }) {
+            let Brought { first_bad, last_bad, .. } = brought;
+            let ran = Ran { last, is_found, end: ended.end(), first_bad, last_bad };
+            let (next, met) = self.reading.ran(ran);
+            match next {
                 Move::Again(next) => {
                     (asked, said_first) = (next, Some(words));
                     continue;
@@ -143,24 +142,12 @@ impl Journald {
                     fed.troubles.push(lost(said_first.as_deref().unwrap_or_default()));
                 }
             }
-            brought.bad -= self.pass(&brought, (had_entry, has_moved));
+            brought.bad -= met;
             take(brought, asked.is_brief, fed);
             fed.more = has_moved && matches!(ended, Ended::Enough);
             fed.troubles.extend(complaint(&ended, &words));
             return Ok(());
         }
-    }
-
-    /// How many lines of a run were passed over by an earlier one, which came to the same entry, or to none yet.
-    fn pass(&mut self, brought: &Brought, (had_entry, has_moved): (bool, bool)) -> u64 {
-        let is_same = brought.is_found || !had_entry;
-        let known = if is_same { self.passed.min(brought.first_bad) } else { 0 };
-        if has_moved {
-            self.passed = brought.last_bad;
-        } else if is_same {
-            self.passed = self.passed.max(brought.first_bad);
-        }
-        known
     }
 
     fn run(&self, asked: &Ask, room: usize) -> io::Result<(Brought, Ended, String)> {

@@ -33,6 +33,8 @@ pub struct Reading {
     is_second: bool,
     /// The tool is missing, and is not asked before.
     missing_until: Option<Mono>,
+    /// How many lines behind the last entry that was read are none, and were counted.
+    passed: u64,
 }
 
 /// What the tool is asked for.
@@ -65,6 +67,10 @@ pub struct Ran {
     /// The entry from which was asked was among them.
     pub is_found: bool,
     pub end: End,
+    /// Lines that are no entries, behind the entry from which was asked and before another one ...
+    pub first_bad: u64,
+    /// ... and behind the last one, which the next run meets again.
+    pub last_bad: u64,
 }
 
 /// What follows from a run.
@@ -116,23 +122,36 @@ impl Reading {
         self.missing_until = Some(now.after(AGAIN));
     }
 
-    /// Goes on behind a run of the tool.
-    pub fn ran(&mut self, ran: Ran) -> Move {
+    /// Goes on behind a run of the tool. Tells also how many of its lines that are no entries were counted by an earlier one.
+    pub fn ran(&mut self, ran: Ran) -> (Move, u64) {
         self.missing_until = None;
         let leads_nowhere = ran.last.is_none() && matches!(ran.end, End::Good | End::Failed);
         let next = match (&self.cursor, self.is_second) {
             (Some(_), false) if leads_nowhere => {
                 self.is_second = true;
-                return Move::Again(Ask { from: None, is_brief: self.is_brief });
+                return (Move::Again(Ask { from: None, is_brief: self.is_brief }), 0);
             }
             (Some(_), false) if ran.last.is_some() && !ran.is_found => Move::Gap,
             (None, _) | (Some(_), false) => Move::Follow,
             (Some(_), true) if ran.end == End::Failed => Move::Unreadable,
             (Some(_), true) => Move::Anew,
         };
+        let met = if next == Move::Unreadable { 0 } else { self.meet(&ran) };
         let is_nothing = next == Move::Unreadable || self.move_to(ran.last, next == Move::Anew);
         self.is_brief = !self.is_brief && ran.end != End::Good && is_nothing;
-        next
+        (next, met)
+    }
+
+    /// A run that came to the same entry, or to none yet, meets what an earlier one has passed over.
+    fn meet(&mut self, ran: &Ran) -> u64 {
+        let is_same = ran.is_found || self.cursor.is_none();
+        let met = if is_same { self.passed.min(ran.first_bad) } else { 0 };
+        if ran.last.is_some() && ran.last != self.cursor {
+            self.passed = ran.last_bad;
+        } else if is_same {
+            self.passed = self.passed.max(ran.first_bad);
+        }
+        met
     }
 
     /// Goes on behind this entry, if there is one. Tells whether that is where it was.
