@@ -280,6 +280,14 @@ fn what_an_earlier_process_left_is_sent_first() {
 }
 
 #[test]
+fn nothing_is_read_from_the_disk_while_the_identity_rests() {
+    let mut scene = Scene::opened(lines(0..3).into());
+    scene.give(Input::Quieted);
+    scene.pass(60);
+    assert_eq!((scene.order, scene.desk.logs().held_records), (None, 3));
+}
+
+#[test]
 fn a_batch_that_is_not_taken_is_read_again_by_the_next_process() {
     let mut scene = Scene::opened(lines(0..3).into());
     scene.pass(30);
