@@ -4,7 +4,7 @@
 
 use meshward_core::{
     agent::{Pipe, Records, SpoolOrder, Spooled},
-    wire::spool::{Found, Frames, Place, frame, read},
+    wire::spool::{Found, Frames, frame, read},
 };
 use serde::{Deserialize, Serialize};
 
@@ -74,11 +74,12 @@ impl Spool {
                 let records = records(pipe, &payloads);
                 let end = found.last().map(|(_, end)| *end);
                 self.held = end.unwrap_or(self.held);
-                let place = end.map(|end| Place { segment: 0, offset: end as u64 });
-                Spooled::Read { records, place, damaged: 0 }
+                Spooled::Read { records, damaged: 0 }
             }
-            SpoolOrder::Settle(place) => {
-                self.done = usize::try_from(place.offset).unwrap_or(usize::MAX);
+            SpoolOrder::Settle { records } => {
+                let last = usize::try_from(records).unwrap_or(usize::MAX).saturating_sub(1);
+                let end = self.frames(self.done).map(|(_, end)| end).nth(last);
+                self.done = end.expect("what is settled was read");
                 // Now and then a file is at its end, which is removed once its place is durable.
                 if self.done.is_multiple_of(3) {
                     self.bytes.drain(..self.done - self.gone);

@@ -126,7 +126,7 @@ impl World {
             order @ (SpoolOrder::Open
             | SpoolOrder::Append { .. }
             | SpoolOrder::Read { .. }
-            | SpoolOrder::Settle(_)) => node.spools[pipe as usize].carry_out(pipe, order),
+            | SpoolOrder::Settle { .. }) => node.spools[pipe as usize].carry_out(pipe, order),
         };
         self.told_of_spool(at, pipe, spooled);
     }

@@ -11,7 +11,6 @@ use crate::{
         http::Request,
         positions::{Position, Positions},
         record::{AuditEntry, LogEntry, MetricPoint},
-        spool::Place,
     },
 };
 
@@ -91,8 +90,8 @@ pub enum SpoolOrder {
     Append { records: Records, gives_way: bool },
     /// Bring back the oldest, at most so many. They stay until they are settled.
     Read { most: usize },
-    /// What was read last, up to here, is done with.
-    Settle(Place),
+    /// So many of what was read last and is not settled, the oldest of it, are done with.
+    Settle { records: u64 },
 }
 
 impl Eq for SpoolOrder {}
@@ -109,8 +108,8 @@ pub enum Spooled {
     Appended { waiting: u64, is_full: bool, given_up: u64, rest: Records },
     /// None of these is on the disk; the text tells why.
     Refused { records: Records, reason: String },
-    /// The oldest, which may be none; `damaged` counts bytes that are no record.
-    Read { records: Records, place: Option<Place>, damaged: u64 },
+    /// The oldest; there are none where nothing sound waits. `damaged` counts bytes that are no record.
+    Read { records: Records, damaged: u64 },
     /// They cannot be read now, and stay where they are; the text tells why.
     Unread(String),
     /// Done with.

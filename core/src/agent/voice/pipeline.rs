@@ -269,11 +269,15 @@ impl Pipeline {
 
     /// Takes the marks that no record stands in front of any longer.
     pub(super) fn settled(&mut self) -> Vec<Mark> {
-        let waiting = self.buffer.first();
         let mut settled = mem::take(&mut self.begun);
-        let oldest = self.leg.oldest().map_or(waiting, |oldest| oldest.min(waiting));
-        settled.append(&mut self.marks.settle(oldest));
+        settled.append(&mut self.marks.settle(self.oldest()));
         settled
+    }
+
+    /// The number of the oldest record that is not done with, or of the next one.
+    pub(super) fn oldest(&self) -> u64 {
+        let waiting = self.buffer.first();
+        self.leg.oldest().map_or(waiting, |oldest| oldest.min(waiting))
     }
 
     /// When the next tick is wanted, if at all.

@@ -15,7 +15,9 @@
 //! | resting | wanted, nothing is loaded | a batch is read |
 //! | reading | read | it is sent as any other |
 //! | reading | unread | it stays on the disk, and is read at the next report tick at the earliest |
-//! | resting | of what was loaded nothing is left | it is settled, and removed from the disk |
+//! | resting | some of what was loaded is done with | it is settled, and removed from the disk |
+//! | resting, failed | closed | shut |
+//! | any with an order under way | closed | its end is waited for, whatever it is |
 //!
 //! One order is under way at a time. What a batch was read for is on the disk until it is settled, so that a process
 //! that is killed sends it once more.
@@ -35,12 +37,9 @@ use super::{
     marks::Mark,
     pipeline::Pipeline,
 };
-use crate::{
-    agent::{
-        facts::{Records, SpoolOrder, Spooled},
-        notice::{Notice, one_line},
-    },
-    wire::spool::Place,
+use crate::agent::{
+    facts::{Records, SpoolOrder, Spooled},
+    notice::{Notice, one_line},
 };
 use phase::Phase;
 use state::Appending;
@@ -95,13 +94,13 @@ impl Pipeline {
         if self.spool.phase != Phase::Resting {
             return;
         }
-        let is_done = self.buffer.records() == 0;
+        let done = self.spool.done(self.oldest());
         let order = if self.offers(desk) {
             self.append(desk)
-        } else if let Some((place, _)) = self.spool.loaded.filter(|_| is_done) {
-            self.spool.phase = Phase::Settling;
-            SpoolOrder::Settle(place)
-        } else if is_done && self.spool.waiting > 0 && self.wants(desk) {
+        } else if done > 0 {
+            self.spool.phase = Phase::Settling(done);
+            SpoolOrder::Settle { records: done }
+        } else if self.buffer.records() == 0 && self.spool.waiting > 0 && self.wants(desk) {
             self.spool.phase = Phase::Reading;
             SpoolOrder::Read { most: desk.settings.batch_size }
         } else {
@@ -147,9 +146,7 @@ impl Pipeline {
                 self.appended(desk, (waiting, is_full), (given_up, rest));
             }
             Spooled::Refused { records, reason } => self.refused(desk, records, &reason),
-            Spooled::Read { records, place, damaged } => {
-                self.loaded(desk, records, (place, damaged));
-            }
+            Spooled::Read { records, damaged } => self.loaded(desk, records, damaged),
             Spooled::Unread(reason) => self.unread(desk, reason),
             Spooled::Settled { waiting, is_full } => self.settled_on_disk(waiting, is_full),
         }
@@ -162,7 +159,9 @@ impl Pipeline {
             let name = desk.pipe.name();
             desk.tell(Notice::info(format!("the {name} are kept on the disk from now on")));
         }
-        self.account.collected += waiting;
+        // What this process knew of the disk is counted already.
+        self.account.collected += waiting.saturating_sub(self.spool.waiting);
+        self.miscounted(waiting);
         self.damaged(desk, damaged);
         self.rest(waiting, is_full);
     }
@@ -249,23 +248,18 @@ impl Pipeline {
         }
     }
 
-    fn loaded(
-        &mut self,
-        desk: &mut Desk<'_>,
-        records: Records,
-        (place, damaged): (Option<Place>, u64),
-    ) {
+    fn loaded(&mut self, desk: &mut Desk<'_>, records: Records, damaged: u64) {
         self.spool.phase = Phase::Resting;
         self.spool.is_stuck = false;
         self.damaged(desk, damaged);
-        let Some(place) = place else {
-            // Nothing sound was left.
+        if records.is_empty() {
             self.miscounted(0);
             self.spool.is_wanted = false;
             return;
-        };
-        self.spool.loaded = Some((place, records.len() as u64));
+        }
+        let begin = self.buffer.next();
         each(records).into_iter().for_each(|record| self.buffer.push(record));
+        self.spool.loaded = begin..self.buffer.next();
         self.leg.until = self.buffer.next();
     }
 
@@ -281,27 +275,23 @@ impl Pipeline {
     }
 
     fn settled_on_disk(&mut self, waiting: u64, is_full: bool) {
-        (self.spool.is_full, self.spool.is_crowded) = (is_full, false);
-        let (_, records) = self.spool.loaded.take().unwrap_or_default();
+        let Phase::Settling(records) = self.spool.phase else { return };
+        self.spool.is_crowded = false;
+        self.spool.loaded.start += records;
         self.spool.waiting = self.spool.waiting.saturating_sub(records);
         self.miscounted(waiting);
         self.spool.is_wanted &= waiting > 0;
-        self.spool.phase = Phase::Resting;
+        self.rest(waiting, is_full);
     }
 
-    /// The process ends: what is on the disk stays there, what was on its way to it is dropped. Tells how many of the
+    /// The pipeline ends: what is on the disk stays there, what was on its way to it is dropped. Tells how many of the
     /// records in the buffer are on the disk.
     pub(super) fn close_spool(&mut self) -> usize {
-        self.account.drop(Reason::Stopped, self.spool.unkept());
-        (self.spool.incoming, self.spool.marks) = (Vec::new(), Vec::new());
-        self.spool.appending = Appending::default();
-        if matches!(self.spool.phase, Phase::Failed(_)) {
-            self.spool.phase = Phase::Shut;
-        }
-        let Some((_, loaded)) = &mut self.spool.loaded else { return 0 };
-        let left = self.buffer.records().min(usize::try_from(*loaded).unwrap_or(usize::MAX));
-        *loaded -= left as u64;
-        left
+        let done = self.spool.done(self.oldest());
+        let spool = self.spool.close(done);
+        self.account.drop(Reason::Stopped, spool.unkept());
+        let left = spool.loaded.end - spool.loaded.start - done;
+        usize::try_from(left).unwrap_or(usize::MAX)
     }
 
     /// Records that the disk no longer has were damaged there.

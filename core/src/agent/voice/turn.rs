@@ -9,7 +9,7 @@ use super::{
     settings_of,
 };
 use crate::{
-    agent::facts::{Pipe, VoiceSettings},
+    agent::facts::{Pipe, Spooled, VoiceSettings},
     step::Step,
     time::Now,
 };
@@ -39,9 +39,7 @@ impl<'s> Turn<'s> {
             Input::Answered(pipe, answered) => {
                 self.with(pipe, |pipeline, desk| pipeline.answered(desk, answered));
             }
-            Input::Spooled(pipe, spooled) => {
-                self.with(pipe, |pipeline, desk| pipeline.spooled(desk, *spooled));
-            }
+            Input::Spooled(pipe, spooled) => self.spooled(pipe, *spooled),
             Input::Kept(outcome) => {
                 self.voice.keeping.kept(self.now.mono, outcome, &mut self.effects);
             }
@@ -50,6 +48,13 @@ impl<'s> Turn<'s> {
             Input::Draining => self.drain(),
             Input::Closed => self.close_all(),
             Input::Ticked => self.ticked(),
+        }
+    }
+
+    fn spooled(&mut self, pipe: Pipe, spooled: Spooled) {
+        let pipeline = self.voice.pipes.get_mut(pipe as usize);
+        if !pipeline.is_some_and(|pipeline| pipeline.spool.ends()) {
+            self.with(pipe, |pipeline, desk| pipeline.spooled(desk, spooled));
         }
     }
 

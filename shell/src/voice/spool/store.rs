@@ -13,7 +13,7 @@ use meshward_core::wire::spool::{Found, Frames, Place, segment_name, segment_num
 use rustix::io::Errno;
 
 use super::{
-    part::{self, FILE_MAX},
+    part::{self, End, FILE_MAX, Wanted},
     segment::{self, Segment, create, read_file},
 };
 
@@ -38,8 +38,8 @@ pub(crate) struct Spool {
     segments: VecDeque<Segment>,
     /// Up to where records are done with.
     place: Place,
-    /// The file from which a batch was read that is not settled, and how many records it has. It is not given up.
-    held: Option<(u64, u64)>,
+    /// What was read and is not settled.
+    held: Option<Held>,
     writer: Option<File>,
     /// The number of the next file.
     next: u64,
@@ -54,14 +54,19 @@ pub(crate) struct Appended {
     pub(crate) dropped: u64,
 }
 
-/// A part of what waits.
-#[derive(Debug, Default)]
-pub(crate) struct Batch {
-    pub(crate) payloads: Vec<Vec<u8>>,
-    /// To be given to [`Spool::settle`]; absent where nothing waits.
-    pub(crate) place: Option<Place>,
+/// A part of what waits; there are no records where nothing does.
+#[derive(Debug)]
+pub(crate) struct Batch<T> {
+    pub(crate) records: Vec<T>,
     /// Bytes that are no records.
     pub(crate) damaged: usize,
+}
+
+/// Records of one file, which is not given up meanwhile.
+#[derive(Debug)]
+struct Held {
+    segment: u64,
+    ends: VecDeque<End>,
 }
 
 impl Spool {
@@ -178,10 +183,9 @@ impl Spool {
     fn make_room(&mut self, more: u64) -> u64 {
         let mut dropped = 0;
         while self.bytes() + more > self.max_bytes {
-            let oldest = self
-                .segments
-                .iter()
-                .position(|segment| self.held.is_none_or(|(number, _)| number != segment.number));
+            let oldest = self.segments.iter().position(|segment| {
+                self.held.as_ref().is_none_or(|held| held.segment != segment.number)
+            });
             let Some(segment) = oldest.and_then(|at| self.segments.remove(at)) else { break };
             if self.segments.is_empty() {
                 self.writer = None;
@@ -210,41 +214,49 @@ impl Spool {
 
     /// The oldest records, at most so many and about so many bytes of them, all from one file. An error is one of now,
     /// such as too many open files; a file that cannot be read otherwise is put aside.
-    pub(crate) fn read(&mut self, most: usize, most_bytes: usize) -> io::Result<Batch> {
-        let mut batch = Batch::default();
+    pub(crate) fn read<T>(
+        &mut self,
+        (records, bytes): (usize, usize),
+        decode: impl Fn(&[u8]) -> Option<T>,
+    ) -> io::Result<Batch<T>> {
+        let wanted = Wanted { records, bytes, decode };
+        let mut damaged = 0;
         while let Some(&Segment { number, bytes: length, .. }) = self.segments.front() {
             let begin = if number == self.place.segment { self.place.offset } else { 0 };
-            match part::read(&self.path(number), begin, (most, most_bytes)) {
+            match part::read(&self.path(number), begin, &wanted) {
                 Ok(part) => {
-                    batch.damaged += part.damaged;
-                    batch.payloads = part.payloads;
-                    if let Some(offset) = part.end {
-                        self.held = Some((number, batch.payloads.len() as u64));
-                        batch.place = Some(Place { segment: number, offset });
-                        break;
+                    damaged += part.damaged;
+                    if !part.records.is_empty() {
+                        self.held = Some(Held { segment: number, ends: part.ends });
+                        return Ok(Batch { records: part.records, damaged });
                     }
                 }
                 Err(error) if is_for_now(&error) => return Err(error),
                 Err(_) => {
-                    batch.damaged += usize::try_from(length).unwrap_or(usize::MAX);
+                    damaged += usize::try_from(length).unwrap_or(usize::MAX);
                     self.put_aside(number);
                 }
             }
             // Nothing but damage is left of it.
             self.forget_front();
         }
-        Ok(batch)
+        Ok(Batch { records: Vec::new(), damaged })
     }
 
-    /// What was read last is done with, up to this place.
-    pub(crate) fn settle(&mut self, place: Place) {
-        let (_, records) = self.held.take().unwrap_or_default();
-        let Some(front) = self.segments.front_mut().filter(|front| front.number == place.segment)
-        else {
-            return;
-        };
-        front.records = front.records.saturating_sub(records);
-        self.place = place;
+    /// So many of the oldest records that were read last and are not settled are done with.
+    pub(crate) fn settle(&mut self, records: usize) {
+        let Some(Held { segment, ends }) = &mut self.held else { return };
+        let number = *segment;
+        let done = ends.drain(..records.min(ends.len()));
+        let sum = |sum: End, end: End| End { frames: sum.frames + end.frames, ..end };
+        let done = done.reduce(sum);
+        if ends.is_empty() {
+            self.held = None;
+        }
+        let front = self.segments.front_mut().filter(|front| front.number == number);
+        let (Some(front), Some(End { offset, frames })) = (front, done) else { return };
+        front.records = front.records.saturating_sub(frames);
+        self.place = Place { segment: number, offset };
         match front.records {
             0 => self.forget_front(),
             _ => self.keep_place(),

@@ -14,7 +14,7 @@ use meshward_core::{
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use super::store::{Batch, Spool};
+use super::store::Spool;
 
 /// How many orders may wait; the core gives one at a time, and one that takes something back.
 const ORDERS_MAX: usize = 4;
@@ -78,7 +78,7 @@ impl Worker {
 fn unanswered(order: SpoolOrder, reason: String) -> Spooled {
     match order {
         SpoolOrder::Append { records, .. } => Spooled::Refused { records, reason },
-        SpoolOrder::Open | SpoolOrder::Read { .. } | SpoolOrder::Settle(_) => {
+        SpoolOrder::Open | SpoolOrder::Read { .. } | SpoolOrder::Settle { .. } => {
             Spooled::Failed(reason)
         }
     }
@@ -136,15 +136,13 @@ fn carry_out(spool: &mut Option<Spool>, place: &Place, order: SpoolOrder) -> Spo
                 Err(error) => Spooled::Refused { records, reason: failed(error) },
             }
         }
-        (SpoolOrder::Read { most }, Some(spool)) => match spool.read(most, READ_MAX) {
-            Ok(batch) => told(place.pipe, &batch),
-            Err(error) => Spooled::Unread(format!(
-                "records cannot be read in {}: {error}",
-                place.folder.display()
-            )),
-        },
-        (SpoolOrder::Settle(at), Some(spool)) => {
-            spool.settle(at);
+        (SpoolOrder::Read { most }, Some(spool)) => bring_back(spool, place.pipe, most)
+            .unwrap_or_else(|error| {
+                let folder = place.folder.display();
+                Spooled::Unread(format!("records cannot be read in {folder}: {error}"))
+            }),
+        (SpoolOrder::Settle { records }, Some(spool)) => {
+            spool.settle(usize::try_from(records).unwrap_or(usize::MAX));
             Spooled::Settled { waiting: spool.waiting(), is_full: spool.is_full() }
         }
     }
@@ -231,19 +229,23 @@ impl Chunk {
     }
 }
 
-fn told(pipe: Pipe, batch: &Batch) -> Spooled {
-    let records = match pipe {
-        Pipe::Metrics => Records::Points(decoded(batch)),
-        Pipe::Logs => Records::Lines(decoded(batch)),
-        Pipe::Audit => Records::Events(decoded(batch)),
-    };
-    let unread = batch.payloads.len() - records.len();
-    Spooled::Read { records, place: batch.place, damaged: (batch.damaged + unread) as u64 }
+fn bring_back(spool: &mut Spool, pipe: Pipe, most: usize) -> io::Result<Spooled> {
+    let (records, damaged) = match pipe {
+        Pipe::Metrics => batch(spool, most, Records::Points),
+        Pipe::Logs => batch(spool, most, Records::Lines),
+        Pipe::Audit => batch(spool, most, Records::Events),
+    }?;
+    Ok(Spooled::Read { records, damaged: damaged as u64 })
 }
 
-/// A record of another version that means nothing here is passed over.
-fn decoded<T: for<'t> Deserialize<'t>>(batch: &Batch) -> Vec<T> {
-    batch.payloads.iter().filter_map(|payload| read(payload).ok()).collect()
+/// Records of one kind, and how many bytes are none.
+fn batch<T: for<'t> Deserialize<'t>>(
+    spool: &mut Spool,
+    most: usize,
+    of: fn(Vec<T>) -> Records,
+) -> io::Result<(Records, usize)> {
+    let batch = spool.read((most, READ_MAX), |payload| read(payload).ok())?;
+    Ok((of(batch.records), batch.damaged))
 }
 
 #[cfg(test)]

@@ -10,10 +10,13 @@ pub(super) enum Phase {
     Resting,
     Appending,
     Reading,
-    Settling,
+    /// So many of what is loaded.
+    Settling(u64),
     /// The disk is not used before this time.
     Failed(Mono),
     Reopening,
+    /// The pipeline was closed while an order was under way, whose end is waited for.
+    Closing,
 }
 
 impl Phase {
@@ -32,9 +35,23 @@ impl Phase {
             | Self::Resting
             | Self::Appending
             | Self::Reading
-            | Self::Settling
-            | Self::Reopening => return false,
+            | Self::Settling(_)
+            | Self::Reopening
+            | Self::Closing => return false,
         }
         true
+    }
+
+    /// As the pipeline is closed: it is opened anew if it begins again.
+    pub(super) const fn closed(self) -> Self {
+        match self {
+            Self::Shut | Self::Resting | Self::Failed(_) => Self::Shut,
+            Self::Opening
+            | Self::Appending
+            | Self::Reading
+            | Self::Settling(_)
+            | Self::Reopening
+            | Self::Closing => Self::Closing,
+        }
     }
 }

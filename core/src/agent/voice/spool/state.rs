@@ -1,6 +1,7 @@
 //! What a spool holds on its way to the disk and back, and what more it takes.
 
 use alloc::vec::Vec;
+use core::{mem, ops::Range};
 
 use super::phase::Phase;
 use crate::{
@@ -10,7 +11,6 @@ use crate::{
         marks::Mark,
     },
     time::Mono,
-    wire::spool::Place,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub(in super::super) struct Spool {
     pub(super) is_full: bool,
     /// Records in front of this number may be in memory alone: no source goes on before they are done with.
     pub(super) fence: u64,
-    /// What was read last.
-    pub(super) loaded: Option<(Place, u64)>,
+    /// The numbers in the buffer of what was read last, of which nothing is settled.
+    pub(super) loaded: Range<u64>,
     /// All that waits is to go, until something fails.
     pub(in super::super) is_wanted: bool,
     pub(super) is_refusing: bool,
@@ -52,8 +52,32 @@ pub(super) struct Appending {
 impl Spool {
     /// How many records are held here and not in the buffer.
     pub(in super::super) fn held(&self) -> u64 {
-        let loaded = self.loaded.map_or(0, |(_, records)| records);
+        let loaded = self.loaded.end - self.loaded.start;
         self.waiting - loaded.min(self.waiting) + self.unkept() as u64
+    }
+
+    /// How many of the loaded records are done with, where those in front of this number are.
+    pub(super) fn done(&self, oldest: u64) -> u64 {
+        oldest.clamp(self.loaded.start, self.loaded.end) - self.loaded.start
+    }
+
+    /// What the pipeline waited for before it was closed has come.
+    pub(in super::super) fn ends(&mut self) -> bool {
+        let has_ended = self.phase == Phase::Closing;
+        if has_ended {
+            self.phase = Phase::Shut;
+        }
+        has_ended
+    }
+
+    /// Ends it, with so many of the loaded records done with: what is on the disk stays there.
+    pub(super) fn close(&mut self, done: u64) -> Self {
+        let left = Self {
+            phase: self.phase.closed(),
+            waiting: self.waiting.saturating_sub(done),
+            ..Self::default()
+        };
+        mem::replace(self, left)
     }
 
     /// How many records wait for the disk, or are on their way to it.
@@ -98,7 +122,7 @@ impl Spool {
                 let is_kept = self.incoming.is_empty() || self.is_crowded;
                 is_kept && !(self.is_wanted && self.waiting > 0)
             }
-            Phase::Appending | Phase::Reading | Phase::Settling => false,
+            Phase::Appending | Phase::Reading | Phase::Settling(_) | Phase::Closing => false,
         }
     }
 
@@ -112,8 +136,9 @@ impl Spool {
             | Phase::Resting
             | Phase::Appending
             | Phase::Reading
-            | Phase::Settling
-            | Phase::Reopening => None,
+            | Phase::Settling(_)
+            | Phase::Reopening
+            | Phase::Closing => None,
         }
     }
 

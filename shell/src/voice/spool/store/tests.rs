@@ -6,6 +6,11 @@ use meshward_core::wire::spool::{frame, read};
 
 use super::{Batch, Spool};
 
+/// What a record of these tests is.
+fn text(payload: &[u8]) -> Option<String> {
+    read(payload).ok()
+}
+
 const LARGE: u64 = 1 << 20;
 const ALL: usize = usize::MAX;
 
@@ -25,18 +30,20 @@ fn append(spool: &mut Spool, texts: &[String]) -> u64 {
     spool.append(&frames(texts), texts.len() as u64).unwrap().dropped
 }
 
-fn told(batch: &Batch) -> Vec<String> {
-    batch.payloads.iter().map(|payload| read(payload).unwrap()).collect()
+fn batch(spool: &mut Spool, most: usize) -> Batch<String> {
+    spool.read((most, ALL), text).unwrap()
 }
 
 /// Everything that waits, settled batch by batch.
 fn drain(spool: &mut Spool, most: usize) -> Vec<String> {
     let mut all = Vec::new();
     loop {
-        let batch = spool.read(most, ALL).unwrap();
-        let Some(place) = batch.place else { return all };
-        all.extend(told(&batch));
-        spool.settle(place);
+        let Batch { records, .. } = batch(spool, most);
+        if records.is_empty() {
+            return all;
+        }
+        spool.settle(records.len());
+        all.extend(records);
     }
 }
 
@@ -65,10 +72,9 @@ fn what_is_not_settled_is_there_at_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = Spool::open(folder.path(), LARGE).unwrap();
     append(&mut spool, &texts(0..10));
-    let batch = spool.read(4, ALL).unwrap();
-    spool.settle(batch.place.unwrap());
-    let unsettled = spool.read(4, ALL).unwrap();
-    assert_eq!(told(&unsettled), texts(4..8));
+    assert_eq!(batch(&mut spool, 4).records, texts(0..4));
+    spool.settle(4);
+    assert_eq!(batch(&mut spool, 4).records, texts(4..8));
     drop(spool);
     let mut spool = Spool::open(folder.path(), LARGE).unwrap();
     assert_eq!(spool.waiting(), 6);
@@ -81,9 +87,61 @@ fn a_batch_that_is_not_settled_is_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = Spool::open(folder.path(), LARGE).unwrap();
     append(&mut spool, &texts(0..2));
-    assert_eq!(told(&spool.read(1, ALL).unwrap()), texts(0..1));
-    assert_eq!(told(&spool.read(1, ALL).unwrap()), texts(0..1));
-    assert_eq!(told(&spool.read(9, 1).unwrap()), texts(0..1));
+    assert_eq!(batch(&mut spool, 1).records, texts(0..1));
+    assert_eq!(batch(&mut spool, 1).records, texts(0..1));
+    assert_eq!(spool.read((9, 1), text).unwrap().records, texts(0..1));
+}
+
+#[test]
+fn of_a_batch_that_is_settled_in_part_the_rest_is_read_by_the_next_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+    append(&mut spool, &texts(0..10));
+    batch(&mut spool, 8);
+    for (settled, waiting) in [(3, 7), (0, 7), (1, 6)] {
+        spool.settle(settled);
+        assert_eq!(spool.waiting(), waiting);
+        let mut killed = Spool::open(folder.path(), LARGE).unwrap();
+        let left = usize::try_from(waiting).unwrap();
+        assert_eq!(
+            (killed.waiting(), batch(&mut killed, 99).records),
+            (waiting, texts(10 - left..10))
+        );
+    }
+    // More than was read is not there to be settled.
+    spool.settle(99);
+    assert_eq!((spool.waiting(), drain(&mut spool, 9)), (2, texts(8..10)));
+    spool.settle(1);
+    assert_eq!(spool.waiting(), 0);
+}
+
+/// As those of another version; they are counted with the damage, once, and gone with the records beside them.
+#[test]
+fn what_means_nothing_is_passed_over_wherever_it_stands() {
+    for unknown in [0..1, 0..2, 1..3, 2..3, 3..5, 0..5] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::open(folder.path(), LARGE).unwrap();
+        append(&mut spool, &texts(0..5));
+        let known = |payload: &[u8]| {
+            let record = text(payload)?;
+            let is_known = !texts(unknown.clone()).contains(&record);
+            is_known.then_some(record)
+        };
+        let (mut all, mut damaged) = (Vec::new(), 0);
+        loop {
+            let batch = spool.read((2, ALL), known).unwrap();
+            damaged += batch.damaged;
+            if batch.records.is_empty() {
+                break;
+            }
+            // Each by itself.
+            batch.records.iter().for_each(|_| spool.settle(1));
+            all.extend(batch.records);
+        }
+        let expected = [texts(0..unknown.start), texts(unknown.end..5)].concat();
+        assert_eq!((all, damaged), (expected, unknown.len() * "\"record 0\"".len()), "{unknown:?}");
+        assert_eq!((spool.waiting(), files(folder.path())), (0, 0), "{unknown:?}");
+    }
 }
 
 #[test]
@@ -118,8 +176,8 @@ fn a_damaged_byte_costs_one_record_and_stops_nothing() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x20;
         fs::write(&path, bytes).unwrap();
-        let batch = spool.read(100, ALL).unwrap();
-        assert_eq!(batch.payloads.len(), 2, "{at}");
+        let batch = batch(&mut spool, 100);
+        assert_eq!(batch.records.len(), 2, "{at}");
         assert_eq!(batch.damaged, whole.len() / 3, "{at}");
     }
 }
@@ -134,8 +192,8 @@ fn a_file_of_nothing_but_damage_is_passed_over() {
     let mut spool = Spool::open(folder.path(), LARGE).unwrap();
     append(&mut spool, &texts(1..2));
     fs::write(path, b"garbage").unwrap();
-    let batch = spool.read(9, ALL).unwrap();
-    assert_eq!((told(&batch), batch.damaged), (texts(1..2), 7));
+    let read = batch(&mut spool, 9);
+    assert_eq!((read.records, read.damaged), (texts(1..2), 7));
     fs::write(folder.path().join("00000000000000000099.spool"), b"garbage").unwrap();
     let mut spool = Spool::open(folder.path(), LARGE).unwrap();
     assert_eq!((spool.take_damaged(), spool.take_damaged()), (7, 0));
@@ -165,9 +223,9 @@ fn the_file_of_a_batch_under_way_is_not_given_up() {
     let mut spool = Spool::open(folder.path(), 64 << 10).unwrap();
     let long: Vec<String> = (0..100).map(|number| format!("{number:01000}")).collect();
     append(&mut spool, &long[..1]);
-    let batch = spool.read(1, ALL).unwrap();
+    batch(&mut spool, 1);
     let dropped: u64 = long[1..].chunks(1).map(|text| append(&mut spool, text)).sum();
-    spool.settle(batch.place.unwrap());
+    spool.settle(1);
     assert_eq!(spool.waiting() + dropped + 1, 100);
 }
 
@@ -212,9 +270,9 @@ fn a_file_that_cannot_be_read_any_more_is_put_aside_and_the_others_are_read() {
         fs::create_dir(path).unwrap();
     };
     broken(0);
-    let batch = spool.read(9, ALL).unwrap();
-    assert_eq!((told(&batch), spool.waiting()), (long[1..2].to_vec(), 2));
-    assert!(batch.damaged > 200 << 10, "{}", batch.damaged);
+    let read = batch(&mut spool, 9);
+    assert_eq!((read.records, spool.waiting()), (long[1..2].to_vec(), 2));
+    assert!(read.damaged > 200 << 10, "{}", read.damaged);
     broken(1);
     let mut spool = Spool::open(folder.path(), LARGE).unwrap();
     assert_eq!(spool.waiting(), 1);
@@ -228,8 +286,8 @@ fn a_place_that_cannot_be_kept_stops_nothing_and_costs_no_later_record() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = Spool::open(folder.path(), LARGE).unwrap();
     append(&mut spool, &texts(0..4));
-    let batch = spool.read(2, ALL).unwrap();
-    spool.settle(batch.place.unwrap());
+    batch(&mut spool, 2);
+    spool.settle(2);
     // From now on nothing can be written there, as on a full disk.
     fs::create_dir(folder.path().join("place.next")).unwrap();
     assert_eq!(drain(&mut spool, 1), texts(2..4));
@@ -253,8 +311,8 @@ fn what_is_more_than_the_limit_gives_up_its_oldest_and_files_are_read_whatever_t
     drop(spool);
     let mut spool = Spool::open(folder.path(), LARGE / 4).unwrap();
     assert_eq!(spool.waiting(), 100 - dropped as u64, "the limit was more");
-    let batch = spool.read(1, ALL).unwrap();
-    assert_eq!((told(&batch), batch.damaged), (vec![long(dropped)], 0));
+    let read = batch(&mut spool, 1);
+    assert_eq!((read.records, read.damaged), (vec![long(dropped)], 0));
     let given_up = usize::try_from(append(&mut spool, &texts(0..1))).unwrap();
     let left = drain(&mut spool, 100);
     assert_eq!(left.len(), 100 - dropped - given_up + 1);

@@ -71,12 +71,15 @@ impl Desk {
         let mut all = Vec::new();
         loop {
             let told = self.ask(SpoolOrder::Read { most: 50 });
-            let Spooled::Read { records: Records::Lines(lines), place, damaged: 0 } = told else {
+            let Spooled::Read { records: Records::Lines(lines), damaged: 0 } = told else {
                 panic!("{told:?}")
             };
+            if lines.is_empty() {
+                return all;
+            }
+            let records = lines.len() as u64;
             all.extend(lines);
-            let Some(place) = place else { return all };
-            assert!(matches!(self.ask(SpoolOrder::Settle(place)), Spooled::Settled { .. }));
+            assert!(matches!(self.ask(SpoolOrder::Settle { records }), Spooled::Settled { .. }));
         }
     }
 }
@@ -130,14 +133,12 @@ fn what_there_is_no_room_for_comes_back_unless_the_oldest_are_to_give_way() {
     assert!((95..=105).contains(&kept), "a MiB of ten kilobytes each: {kept}");
     assert!(rest == brought[kept..]);
     assert_eq!(desk.append(rest.clone(), false).1.len(), rest.len(), "there is none yet");
-    let Spooled::Read { records, place: Some(place), .. } = desk.ask(SpoolOrder::Read { most: 20 })
-    else {
+    let Spooled::Read { records, .. } = desk.ask(SpoolOrder::Read { most: 20 }) else {
         panic!("nothing is there")
     };
     let read = records.len();
-    let Spooled::Settled { waiting, .. } = desk.ask(SpoolOrder::Settle(place)) else {
-        panic!("it is not settled")
-    };
+    let settle = SpoolOrder::Settle { records: read as u64 };
+    let Spooled::Settled { waiting, .. } = desk.ask(settle) else { panic!("it is not settled") };
     assert_eq!(waiting, (kept - read) as u64);
     let (given_up, rest) = desk.append(rest, false);
     assert!(given_up == 0 && rest.len() < brought.len() - kept, "there is some again");
