@@ -641,7 +641,10 @@ fn troubles_are_told_at_once_then_when_they_change_or_hourly_and_their_end_once(
     assert_eq!(hear(&mut desk, &["no room for 1 files", "gone"]), warned("gone"));
     desk.pass(TELL_AGAIN.as_secs() - 10);
     assert_eq!(hear(&mut desk, &["gone"]), warned("gone"));
-    assert_eq!(hear(&mut desk, &[]), [(Level::Info, "journald is collected from again".into())]);
+    assert_eq!(
+        hear(&mut desk, &[]),
+        [(Level::Info, "nothing is amiss any more with collecting from journald".into())]
+    );
     assert_eq!(hear(&mut desk, &[]), []);
 }
 

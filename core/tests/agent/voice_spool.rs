@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use meshward_core::{
     agent::{
-        Level, Pipe, PipeSettings, Records, Source, SpoolOrder, Spooled, VoiceSettings,
+        Collected, Feed, Level, Pipe, PipeSettings, Records, Source, SpoolOrder, Spooled,
+        VoiceSettings,
         verdict::ingest::Shipped,
         voice::{
             APPEND_RETRY, BUFFER_BYTES_MAX, DRAIN_FLUSH_MAX, Effect, Input, RECORD_BYTES_MAX,
@@ -23,6 +24,8 @@ use crate::{
 
 /// More records make the oldest give way.
 const ROOM: usize = 16;
+/// More records do not wait for the disk.
+const INCOMING_MAX: usize = 20_000;
 
 /// Pipelines beside a disk, which outlives them.
 struct Scene {
@@ -118,17 +121,22 @@ impl Scene {
 
     /// A round brings so many lines, and where their source goes on.
     fn bring(&mut self, count: usize) {
-        let Some(round) = self.round.take() else { return };
-        let numbers = self.next..self.next + count;
-        self.next += count;
-        let marks = vec![("journald".into(), Some(cursor(&self.next.to_string())))];
-        let feed = meshward_core::agent::Feed {
-            marks,
+        if self.round.is_some() {
+            let numbers = self.next..self.next + count;
+            self.next += count;
+            self.flood(lines(numbers), &self.next.to_string());
+        }
+    }
+
+    /// A round brings these lines, behind which their source goes on.
+    fn flood(&mut self, lines: Vec<LogEntry>, mark: &str) {
+        let round = self.round.take().expect("a round is under way");
+        let feed = Feed {
+            marks: vec![("journald".into(), Some(cursor(mark)))],
             more: self.more,
-            ..feed(Source::Journald, Records::Lines(lines(numbers)))
+            ..feed(Source::Journald, Records::Lines(lines))
         };
-        let collected =
-            meshward_core::agent::Collected { pipe: Pipe::Logs, round, feeds: vec![feed] };
+        let collected = Collected { pipe: Pipe::Logs, round, feeds: vec![feed] };
         self.give(Input::Collected(Box::new(collected)));
     }
 
@@ -242,6 +250,10 @@ impl Scene {
     fn killed(self) -> Self {
         Self::begun(self.disk)
     }
+}
+
+fn long() -> LogEntry {
+    LogEntry { message: "x".repeat(TEXT_MAX), ..lines(0..1).remove(0) }
 }
 
 fn messages(numbers: std::ops::Range<usize>) -> Vec<String> {
@@ -477,6 +489,26 @@ fn a_full_disk_of_which_nothing_sound_is_left_is_written_to_again() {
 }
 
 #[test]
+fn what_a_full_disk_had_no_room_for_goes_there_at_once_when_nothing_sound_is_left_of_it() {
+    let mut scene = Scene::opened(lines(0..16).into());
+    scene.next = 16;
+    scene.refuse();
+    scene.pass(10);
+    scene.bring(3);
+    scene.carry_out();
+    assert_eq!((scene.order.clone(), scene.desk.logs().held_records), (None, 19));
+    scene.pass(20);
+    assert!(matches!(scene.order, Some(SpoolOrder::Append { gives_way: false, .. })));
+    scene.carry_out();
+    assert!(matches!(scene.order.take(), Some(SpoolOrder::Read { .. })));
+    scene.disk.clear();
+    scene.tell(Spooled::Read { records: Records::Lines(Vec::new()), damaged: 900 });
+    assert!(matches!(scene.order, Some(SpoolOrder::Append { .. })));
+    scene.recover();
+    assert_eq!(scene.taken, messages(16..19));
+}
+
+#[test]
 fn what_the_disk_refused_and_memory_has_no_room_for_is_offered_again_after_a_while() {
     let mut scene = Scene::opened(VecDeque::new());
     scene.bring(8);
@@ -636,6 +668,49 @@ fn what_is_held_in_memory_holds_back_the_place_of_what_the_disk_took_behind_it()
     assert_eq!(kept.places["journald"], cursor("3"));
 }
 
+/// Beyond either limit it is held in memory alone, where the oldest give way.
+#[test]
+fn what_comes_before_the_disk_is_opened_is_held_to_its_count_and_its_bytes() {
+    let short = || lines(0..INCOMING_MAX);
+    let many = vec![long(); BUFFER_BYTES_MAX / TEXT_MAX];
+    for (flood, held) in [(short(), INCOMING_MAX), ([short(), lines(0..1)].concat(), 8), (many, 8)]
+    {
+        let mut scene = Scene::begun(VecDeque::new());
+        scene.flood(flood, "flood");
+        let figures = scene.desk.logs();
+        assert_eq!(figures.held_records, held as u64);
+        assert!(figures.held_bytes <= BUFFER_BYTES_MAX as u64);
+    }
+}
+
+#[test]
+fn what_is_too_much_to_wait_goes_to_a_disk_that_takes_it_at_once() {
+    let mut scene = Scene::opened(VecDeque::new());
+    scene.flood(lines(0..INCOMING_MAX + 1), "flood");
+    assert_eq!(scene.desk.dropped(Reason::Full), 0);
+    let Some(SpoolOrder::Append { records, gives_way: true }) = scene.order else {
+        panic!("{:?}", scene.order)
+    };
+    assert_eq!(records.len(), INCOMING_MAX + 1);
+}
+
+#[test]
+fn a_disk_that_refused_is_offered_the_next_ones_at_once_while_memory_has_room() {
+    let mut scene = Scene::opened(VecDeque::new());
+    scene.more = true;
+    scene.bring(2);
+    scene.refuse();
+    scene.bring(1);
+    assert!(matches!(scene.order, Some(SpoolOrder::Append { .. })));
+}
+
+#[test]
+fn an_empty_disk_is_not_read() {
+    let mut scene = Scene::opened(VecDeque::new());
+    scene.pass(30);
+    assert_eq!(scene.order, None);
+}
+
 /// The disk hangs, and what comes behind it is too much: it goes its way in memory, and its source waits for both.
 #[test]
 fn a_flood_behind_a_disk_that_hangs_is_held_to_its_bytes_and_passes_nothing() {
@@ -644,16 +719,7 @@ fn a_flood_behind_a_disk_that_hangs_is_held_to_its_bytes_and_passes_nothing() {
     scene.pass(10);
     scene.bring(1);
     scene.pass(10);
-    let round = scene.round.take().expect("a round is begun");
-    let long = LogEntry { message: "x".repeat(TEXT_MAX), ..lines(0..1).remove(0) };
-    let marks = vec![("journald".into(), Some(cursor("flood")))];
-    let feed = meshward_core::agent::Feed {
-        marks,
-        ..feed(Source::Journald, Records::Lines(vec![long; BUFFER_BYTES_MAX / TEXT_MAX]))
-    };
-    let feeds = vec![feed];
-    let collected = meshward_core::agent::Collected { pipe: Pipe::Logs, round, feeds };
-    scene.give(Input::Collected(Box::new(collected)));
+    scene.flood(vec![long(); BUFFER_BYTES_MAX / TEXT_MAX], "flood");
     assert!(scene.desk.logs().held_bytes <= BUFFER_BYTES_MAX as u64);
     assert_eq!(scene.desk.dropped(Reason::Full), (BUFFER_BYTES_MAX / TEXT_MAX - 8) as u64);
     scene.pass(10);
@@ -779,10 +845,7 @@ fn a_round_is_asked_for_no_more_than_may_wait_for_the_disk() {
         let long = lines(0..room)
             .into_iter()
             .map(|line| LogEntry { message: "x".repeat(TEXT_MAX), ..line });
-        let feed = meshward_core::agent::Feed {
-            more: true,
-            ..feed(Source::Journald, Records::Lines(long.collect()))
-        };
+        let feed = Feed { more: true, ..feed(Source::Journald, Records::Lines(long.collect())) };
         desk.collected(Pipe::Logs, round, vec![feed]);
         assert!(desk.asked().is_none(), "there is no room beside what is on its way");
         let figures = desk.logs();

@@ -119,7 +119,35 @@ fn a_record_that_is_too_long_is_not_written() {
     let mut bytes = Vec::new();
     assert!(!frame(&mut bytes, &line(&"x".repeat(RECORD_MAX))));
     assert!(bytes.is_empty());
-    assert!(frame(&mut bytes, &line(&"x".repeat(RECORD_MAX - 1_024))));
+    let quotes = 2;
+    assert!(!frame(&mut bytes, &"x".repeat(RECORD_MAX - quotes + 1)));
+    assert!(frame(&mut bytes, &"x".repeat(RECORD_MAX - quotes)));
+    let longest = Found::Record { payload: &bytes[HEAD_LEN..], end: bytes.len() };
+    assert_eq!(Frames::new(&bytes, 0).collect::<Vec<_>>(), [longest]);
+}
+
+/// The CRC-32, bit by bit.
+fn sum(bytes: &[u8]) -> u32 {
+    let bit = |sum: u32, _| if sum & 1 == 1 { sum >> 1 ^ 0xedb8_8320 } else { sum >> 1 };
+    !bytes.iter().fold(u32::MAX, |sum, byte| (0..8).fold(sum ^ u32::from(*byte), bit))
+}
+
+/// All is right about it but its length.
+#[test]
+fn a_frame_that_is_longer_than_any_is_none() {
+    let payload = vec![b'x'; RECORD_MAX + 1];
+    let summed = [&(payload.len() as u32).to_le_bytes()[..], &payload].concat();
+    let bytes = [&MARK[..], &sum(&summed).to_le_bytes(), &summed].concat();
+    let found: Vec<_> = Frames::new(&bytes, 0).collect();
+    assert_eq!(found, [Found::Damaged { bytes: bytes.len() }]);
+}
+
+#[test]
+fn damage_that_holds_marks_is_told_in_one_piece() {
+    let bytes = [&MARK[..], b"torn", &MARK, b"again", &written(&["whole"])].concat();
+    let mut found = Frames::new(&bytes, 0);
+    assert_eq!(found.next(), Some(Found::Damaged { bytes: 17 }));
+    assert!(matches!(found.next(), Some(Found::Record { .. })));
 }
 
 #[test]

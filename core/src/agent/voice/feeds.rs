@@ -43,7 +43,7 @@ impl Feeds {
         known.lost += lost;
         if troubles.is_empty() {
             let had = !core::mem::take(&mut known.troubles).is_empty();
-            let well = format!("{} is collected from again", source.name());
+            let well = format!("nothing is amiss any more with collecting from {}", source.name());
             return had.then(|| Notice::info(well)).into_iter().collect();
         }
         let (mut still, mut told) = (BTreeMap::new(), Vec::new());
