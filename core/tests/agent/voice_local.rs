@@ -4,7 +4,9 @@ use meshward_core::{
     agent::{
         Level, Pipe, PipeSettings, Source, VoiceSettings,
         verdict::ingest::Shipped,
-        voice::{ASK_AGAIN, ASK_SOON, Effect, Input, PARCELS_MAX, Reason, TOKEN_MAX_AGE},
+        voice::{
+            ASK_AGAIN, ASK_SOON, CHUNK_BYTES_MAX, Effect, Input, PARCELS_MAX, Reason, TOKEN_MAX_AGE,
+        },
     },
     wire::{record::AuditOrigin, timestamp::Timestamp},
 };
@@ -214,14 +216,73 @@ fn a_slow_endpoint_that_is_well_is_waited_for_and_one_that_is_not_is_passed_over
         }
     }
     assert_eq!(taken, PARCELS_MAX, "the token is still being fetched");
+    let held = desk.logs().held_records;
+    assert!(held > 1, "{held}");
     desk.fetched(Ok("token"));
     desk.delivery(Err("it did not answer in time"));
-    let mut more = 0;
-    while !desk.shipped().is_empty() {
-        more += 1;
+    for _ in 0..held {
         desk.answered(Shipped::Taken);
     }
-    assert!(more > 0, "an endpoint that fails is not waited for");
+    assert_eq!(desk.logs().held_records, 0, "an endpoint that fails is not waited for");
+    let failed = |desk: &Desk| desk.logs().local.expect("it has one").failed;
+    let all = desk.logs().collected;
+    let on_their_way = 1 + PARCELS_MAX as u64;
+    assert_eq!(failed(&desk), all - on_their_way, "what has passed it has failed");
+    desk.give(Input::Closed);
+    assert_eq!(failed(&desk), all, "and so has what did not go before the end");
+}
+
+#[test]
+fn a_token_that_was_asked_for_under_an_identity_that_rests_is_asked_for_again() {
+    let mut desk = Desk::armed(settings());
+    desk.brought(1, lines(0..4));
+    assert!(is_asked(&desk));
+    desk.give(Input::Quieted);
+    assert!(!is_asked(&desk));
+    desk.give(Input::Armed);
+    assert!(is_asked(&desk));
+}
+
+#[test]
+fn a_drain_waits_for_the_local_endpoint_too() {
+    let mut desk = Desk::armed(settings());
+    desk.brought(1, lines(0..3));
+    desk.give(Input::Draining);
+    desk.answered(Shipped::Taken);
+    desk.fetched(Ok("token"));
+    assert_eq!(desk.delivered().len(), 1);
+    desk.give(Input::Kept(Ok(())));
+    assert!(!desk.voice.is_idle());
+    desk.delivery(Ok(()));
+    assert!(desk.voice.is_idle());
+}
+
+/// Short ones take more in a body than is said of them before it is written.
+#[test]
+fn no_body_of_many_short_records_is_longer_than_may_be_on_either_way() {
+    const COUNT: usize = 26_000;
+    let logs = PipeSettings { batch_size: COUNT, ..with_local(pipe(&[Source::Journald])) };
+    let mut desk = Desk::armed(VoiceSettings { logs: Some(logs), ..logs_only() });
+    desk.brought(1, vec![line(&"x".repeat(60)); COUNT]);
+    let (mut here, mut there) = (desk.sent_lines().len(), 0);
+    assert!(0 < here && here < COUNT, "all of them are too much for one body");
+    desk.fetched(Ok("token"));
+    for _ in 0..4 {
+        for body in desk.delivered() {
+            assert!(body.len() <= CHUNK_BYTES_MAX);
+            there += count(&body);
+        }
+        desk.delivery(Ok(()));
+    }
+    desk.pass(30);
+    for _ in 0..4 {
+        desk.answered(Shipped::Taken);
+        assert!(desk.shipped().iter().all(|body| body.len() <= CHUNK_BYTES_MAX));
+        here += desk.sent_lines().len();
+        there += desk.delivered().iter().map(|body| count(body)).sum::<usize>();
+        desk.delivery(Ok(()));
+    }
+    assert_eq!((here, there), (COUNT, COUNT));
 }
 
 #[test]

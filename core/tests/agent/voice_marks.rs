@@ -184,6 +184,29 @@ fn no_more_places_are_kept_than_there_is_room_for_and_none_is_pushed_out() {
     assert!((1..POSITIONS_MAX).all(|number| kept.contains_key(&named(number))));
 }
 
+#[test]
+fn a_place_is_kept_if_its_name_and_its_cursor_fit_into_the_file_as_they_stand_there() {
+    let long = |length: usize| "x".repeat(length);
+    // Six times as long in the file.
+    let quoted = |length: usize| "\u{1}".repeat(length / 6);
+    let short = || "c".to_owned();
+    for (name, position, is_kept) in [
+        (long(PLACE_MAX), short(), true),
+        (long(PLACE_MAX + 1), short(), false),
+        (quoted(PLACE_MAX), short(), true),
+        (quoted(PLACE_MAX + 6), short(), false),
+        (short(), long(PLACE_MAX), true),
+        (short(), long(PLACE_MAX + 1), false),
+    ] {
+        let mut desk = Desk::armed(logs_only());
+        let marks = vec![(name.clone(), Some(cursor(&position)))];
+        let feed = Feed { marks, ..feed(Source::Files, Records::Lines(Vec::new())) };
+        desk.collected(Pipe::Logs, 1, vec![feed]);
+        let kept = desk.kept().is_some_and(|kept| kept.places.contains_key(&name));
+        assert_eq!(kept, is_kept, "{} and {} bytes", name.len(), position.len());
+    }
+}
+
 /// Found by an attacker: names of control characters made the file longer than is read of it.
 #[test]
 fn the_file_of_all_places_is_never_longer_than_is_read_of_it() {

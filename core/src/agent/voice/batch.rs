@@ -106,7 +106,9 @@ mod tests {
     use super::*;
     use crate::wire::{
         ingest::Severity,
-        record::{AuditEntry, AuditOrigin, LogEntry, LogSource, Outcome},
+        record::{
+            AuditEntry, AuditOrigin, LogEntry, LogSource, MetricPoint, Outcome, PointGroup, Reading,
+        },
         timestamp::Timestamp,
     };
 
@@ -163,6 +165,17 @@ mod tests {
     }
 
     #[test]
+    fn a_point_takes_at_least_what_is_said_for_each_of_its_readings() {
+        let data = vec![(Reading::LoadAvg1, 1.0); 12];
+        let timestamp = Timestamp::parse("2026-03-01T10:00:00Z").expect("a time");
+        let point = MetricPoint { timestamp, group: PointGroup::System, peer_id: None, data };
+        let record = Record::Point(point);
+        let whole = encode(Pipe::Metrics, [&record].into_iter()).body.len();
+        let said = least(&record);
+        assert!(said <= whole && whole <= 3 * said, "{said} of {whole}");
+    }
+
+    #[test]
     fn no_more_records_are_tried_than_may_fit() {
         let tried_of = |count: usize, message: String| {
             let records = vec![line(message); count];
@@ -170,6 +183,10 @@ mod tests {
         };
         assert_eq!(tried_of(100, "x".repeat(100_000)), 25);
         assert_eq!(tried_of(41, "x".repeat(100_000)), 41, "all of them may fit");
+        let a_part_of = CHUNK_BYTES_MAX / 64;
+        let exact = "x".repeat(a_part_of - least(&line(String::new())));
+        assert_eq!(tried_of(64, exact.clone()), 64, "they may fit to the byte");
+        assert_eq!(tried_of(64, exact + "x"), 32);
         assert_eq!(tried_of(100, "\u{1}".repeat(20_000)), 25);
         assert_eq!(tried_of(2, "x".repeat(CHUNK_BYTES_MAX)), 1);
         assert_eq!(tried_of(1, "x".repeat(2 * CHUNK_BYTES_MAX)), 1);
