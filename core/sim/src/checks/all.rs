@@ -120,7 +120,7 @@ impl Checks {
         self.endpoint.hears(at, input, now.mono);
         self.integrity.hears(at, input, now.mono);
         self.manifest.hears(at, input);
-        self.voice.hears((at, node), input, now.mono);
+        self.voice.hears((at, node), input);
         if matches!(input, Input::Acted(Acted::Installed { .. })) {
             self.pace.installed(at);
         }

@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
-    time::Duration,
 };
 
 use meshward_core::{
@@ -62,8 +61,6 @@ struct Life {
     is_ordered: bool,
     /// The disk could not be opened last.
     is_without_disk: bool,
-    /// The control plane asked to be left alone until then.
-    rests: Option<Mono>,
     figures: Option<PipeFigures>,
     told: u64,
     told_at: Option<Mono>,
@@ -211,8 +208,6 @@ impl Ledger {
             (1..=speech.batch).contains(&told.len()),
             "a batch has one record, and as many as are set at most",
         );
-        let rests = life.rests.is_some_and(|until| sending.now.mono < until);
-        found.unless(!rests, "no batch is sent within a wait that was asked for");
         let ids: Vec<_> = told.iter().filter_map(|told| told.id).collect();
         found.unless(ids.len() == told.len(), "no record is sent that no source has told");
         let mut behind = None;
@@ -248,18 +243,10 @@ impl Ledger {
         self.life.flight.as_ref().is_some_and(|flight| flight.call == call)
     }
 
-    pub(super) fn heard(&mut self, fate: Fate, now: Mono, answer: &Answer) -> Heard {
-        self.life.rests = None;
+    pub(super) fn heard(&mut self, fate: Fate) -> Heard {
         let Some(Flight { ids, is_abandoned, .. }) = self.life.flight.take() else {
             return Heard { fate, ids: Vec::new(), is_abandoned: true };
         };
-        // An identity that has made room is asked nothing any more.
-        if let Answer::Responded(response) = answer
-            && response.status == 429
-            && !is_abandoned
-        {
-            self.life.rests = Some(now.after(Duration::from_secs(7)));
-        }
         Heard { fate, ids, is_abandoned }
     }
 

@@ -86,7 +86,7 @@ impl Voice {
     }
 
     /// What an agent is told before it moves.
-    pub(super) fn hears(&mut self, (at, node): (usize, &Node), input: &Input, now: Mono) {
+    pub(super) fn hears(&mut self, (at, node): (usize, &Node), input: &Input) {
         let speaker = &mut self.nodes[at];
         speaker.causes = Default::default();
         if let Input::Acted(Acted::Collected(collected)) = input {
@@ -108,7 +108,7 @@ impl Voice {
             speaker.causes[*pipe as usize] = Cause::of_spool(spooled);
         }
         if let Input::Answered { call, answer, .. } = input {
-            speaker.answered((*call, now), answer);
+            speaker.answered(*call, answer);
         }
     }
 
@@ -164,10 +164,10 @@ impl Voice {
 }
 
 impl Speaker {
-    fn answered(&mut self, (call, now): (CallId, Mono), answer: &Answer) {
+    fn answered(&mut self, call: CallId, answer: &Answer) {
         for (ledger, cause) in self.pipes.iter_mut().zip(&mut self.causes) {
             if ledger.awaits(call) {
-                cause.answer = Some(ledger.heard(Fate::of(answer), now, answer));
+                cause.answer = Some(ledger.heard(Fate::of(answer)));
             }
         }
     }
