@@ -12,7 +12,10 @@ use meshward_core::{
             REOPEN_INTERVAL, Reason,
         },
     },
-    wire::record::{LogEntry, TEXT_MAX},
+    wire::{
+        positions::Position,
+        record::{LogEntry, TEXT_MAX},
+    },
 };
 use proptest::prelude::*;
 
@@ -124,15 +127,15 @@ impl Scene {
         if self.round.is_some() {
             let numbers = self.next..self.next + count;
             self.next += count;
-            self.flood(lines(numbers), &self.next.to_string());
+            self.flood(lines(numbers), ("journald", cursor(&self.next.to_string())));
         }
     }
 
     /// A round brings these lines, behind which their source goes on.
-    fn flood(&mut self, lines: Vec<LogEntry>, mark: &str) {
+    fn flood(&mut self, lines: Vec<LogEntry>, (place, position): (&str, Position)) {
         let round = self.round.take().expect("a round is under way");
         let feed = Feed {
-            marks: vec![("journald".into(), Some(cursor(mark)))],
+            marks: vec![(place.into(), Some(position))],
             more: self.more,
             ..feed(Source::Journald, Records::Lines(lines))
         };
@@ -676,7 +679,7 @@ fn what_comes_before_the_disk_is_opened_is_held_to_its_count_and_its_bytes() {
     for (flood, held) in [(short(), INCOMING_MAX), ([short(), lines(0..1)].concat(), 8), (many, 8)]
     {
         let mut scene = Scene::begun(VecDeque::new());
-        scene.flood(flood, "flood");
+        scene.flood(flood, ("journald", cursor("flood")));
         let figures = scene.desk.logs();
         assert_eq!(figures.held_records, held as u64);
         assert!(figures.held_bytes <= BUFFER_BYTES_MAX as u64);
@@ -686,7 +689,7 @@ fn what_comes_before_the_disk_is_opened_is_held_to_its_count_and_its_bytes() {
 #[test]
 fn what_is_too_much_to_wait_goes_to_a_disk_that_takes_it_at_once() {
     let mut scene = Scene::opened(VecDeque::new());
-    scene.flood(lines(0..INCOMING_MAX + 1), "flood");
+    scene.flood(lines(0..INCOMING_MAX + 1), ("journald", cursor("flood")));
     assert_eq!(scene.desk.dropped(Reason::Full), 0);
     let Some(SpoolOrder::Append { records, gives_way: true }) = scene.order else {
         panic!("{:?}", scene.order)
@@ -711,6 +714,41 @@ fn an_empty_disk_is_not_read() {
     assert_eq!(scene.order, None);
 }
 
+/// A file that was cut off begins anew, which must not be overtaken by how far it was read before.
+#[test]
+fn the_beginning_of_a_file_is_kept_behind_what_waits_for_the_disk_of_it() {
+    let read_to = |offset| Position::Offset { device: 1, inode: 1, offset, head_len: 0, head: 0 };
+    for is_appending in [false, true] {
+        let mut scene = match is_appending {
+            true => Scene::opened(VecDeque::new()),
+            false => Scene::begun(VecDeque::new()),
+        };
+        scene.flood(lines(0..1), ("file:/a", read_to(100)));
+        scene.pass(10);
+        scene.flood(Vec::new(), ("file:/a", read_to(0)));
+        assert_eq!(scene.desk.kept(), None);
+        let mut kept = None;
+        while scene.order.is_some() {
+            scene.carry_out();
+            kept = scene.desk.kept().or(kept);
+        }
+        assert_eq!(kept.expect("it is on the disk").places["file:/a"], read_to(0));
+    }
+}
+
+/// It waited for the next record, and led the place of another source back to where it had been.
+#[test]
+fn a_place_without_records_is_kept_as_soon_as_what_is_on_its_way_to_the_disk_is_there() {
+    let mut scene = Scene::opened(VecDeque::new());
+    scene.flood(lines(0..1), ("journald", cursor("1")));
+    scene.pass(10);
+    scene.flood(Vec::new(), ("file:/a", cursor("2")));
+    assert_eq!(scene.desk.kept(), None);
+    scene.carry_out();
+    let kept = scene.desk.kept().expect("all is on the disk");
+    assert_eq!((&kept.places["journald"], &kept.places["file:/a"]), (&cursor("1"), &cursor("2")));
+}
+
 /// The disk hangs, and what comes behind it is too much: it goes its way in memory, and its source waits for both.
 #[test]
 fn a_flood_behind_a_disk_that_hangs_is_held_to_its_bytes_and_passes_nothing() {
@@ -719,7 +757,7 @@ fn a_flood_behind_a_disk_that_hangs_is_held_to_its_bytes_and_passes_nothing() {
     scene.pass(10);
     scene.bring(1);
     scene.pass(10);
-    scene.flood(vec![long(); BUFFER_BYTES_MAX / TEXT_MAX], "flood");
+    scene.flood(vec![long(); BUFFER_BYTES_MAX / TEXT_MAX], ("journald", cursor("flood")));
     assert!(scene.desk.logs().held_bytes <= BUFFER_BYTES_MAX as u64);
     assert_eq!(scene.desk.dropped(Reason::Full), (BUFFER_BYTES_MAX / TEXT_MAX - 8) as u64);
     scene.pass(10);

@@ -191,6 +191,10 @@ impl Pipeline {
     /// Records that are yet to be somewhere, in front of what has come meanwhile: none of their places counts before.
     fn put_back(&mut self, mut records: Vec<Record>, mut marks: Vec<Mark>) {
         if records.is_empty() {
+            if self.spool.incoming.is_empty() {
+                // No record goes to the disk in front of these.
+                marks.append(&mut self.spool.marks);
+            }
             return self.marks.push(self.spool.fence, marks);
         }
         records.append(&mut self.spool.incoming);
