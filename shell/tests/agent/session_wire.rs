@@ -263,13 +263,14 @@ async fn what_a_target_sent_before_it_was_gone_arrives() {
     let mut far = come(&taken);
     far.write_all(b"a").unwrap();
     send(&far, 200_000, 3).join().unwrap();
-    // It reads nothing of what comes, and is closed with that unread.
+    // It reads nothing of what has come, and is closed with that unread.
     let mut writing = operator.try_clone().unwrap();
     writing.write_all(b"unread").unwrap();
     let mut first = [9; 1];
     (&operator).read_exact(&mut first).unwrap();
     assert_eq!(first, *b"a");
     assert_eq!(receive(&operator, 3).join().unwrap(), 200_000);
+    while far.peek(&mut [0; 6]).unwrap() < 6 {}
     drop(far);
     let carried = line.close(Duration::from_secs(2)).await;
     assert_eq!(carried, Carried { bytes_in: 6, bytes_out: 200_001 });
