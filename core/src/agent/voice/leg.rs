@@ -11,7 +11,8 @@
 //!
 //! A batch is sent where a report tick wants all of it, or where it is full. After anything but a batch that was taken,
 //! full ones wait for the ticks too, and so does what is on the disk, so that nothing is asked for again and again. At a
-//! drain everything is wanted until something fails.
+//! drain everything is wanted until something fails. The records of a batch are in the order in which they were collected;
+//! what came into memory while a batch was being read from the disk goes in front of that, by itself.
 //!
 //! Specification: "Agent-side conversion rules for ingest" (sending behaviour on ingest errors, buffers).
 
@@ -44,6 +45,9 @@ pub(super) struct Leg {
     pub(super) gate: Gate,
     /// Records in front of this number are wanted.
     pub(super) until: u64,
+    /// What has this number and those behind it was read from the disk, and is older than what waits in front of it: no
+    /// batch holds both.
+    pub(super) seam: u64,
     /// The last batch was not taken.
     pub(super) is_failing: bool,
     /// How many records a batch may have until the next report tick, where that is less than the settings say.
@@ -104,7 +108,7 @@ impl Pipeline {
             let full = desk.settings.batch_size.max(1);
             let limit = self.leg.size.map_or(full, |size| size.min(full));
             let held = self.buffer.iter().map(|held| &held.record);
-            let mut count = tried(held, limit.min(self.buffer.waiting()), least);
+            let mut count = tried(held, limit.min(self.in_one_order()), least);
             if !self.copy(desk, count) && self.local.is_behind() {
                 return;
             }
@@ -137,6 +141,12 @@ impl Pipeline {
             }
         };
         waiting > 0 && is_due
+    }
+
+    /// How many of the records that wait are in the order in which they were collected, the first ones first.
+    fn in_one_order(&self) -> usize {
+        let in_front = self.buffer.waiting() - self.buffer.from(self.leg.seam).len();
+        if in_front > 0 { in_front } else { self.buffer.waiting() }
     }
 
     /// Whether a batch might be sent, were there one.

@@ -264,7 +264,7 @@ impl Pipeline {
         let begin = self.buffer.next();
         each(records).into_iter().for_each(|record| self.buffer.push(record));
         self.spool.loaded = begin..self.buffer.next();
-        self.leg.until = self.buffer.next();
+        (self.leg.seam, self.leg.until) = (begin, self.buffer.next());
     }
 
     /// Nobody can tell how many records bytes were that are none.
