@@ -50,7 +50,7 @@ impl Notice {
     }
 
     /// One line, whatever the text holds.
-    fn of(level: Level, text: impl Into<String>) -> Self {
+    pub(super) fn of(level: Level, text: impl Into<String>) -> Self {
         Self { level, text: one_line(text.into()) }
     }
 }

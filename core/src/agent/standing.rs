@@ -1,4 +1,4 @@
-//! Whether the control plane admits this node, as its answers to heartbeats and pulls tell.
+//! Whether the control plane admits this node, as its answers to heartbeats, pulls and batches of records tell.
 //!
 //! | state | input | next | also |
 //! |---|---|---|---|
@@ -31,9 +31,9 @@ pub enum Standing {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// A heartbeat or a pull was accepted.
+    /// A heartbeat, a pull or a batch was accepted.
     Admitted,
-    /// A heartbeat or a pull was answered 401.
+    /// A heartbeat, a pull or a batch was answered 401.
     Unauthorized,
 }
 

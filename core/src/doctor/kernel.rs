@@ -65,12 +65,15 @@ impl Ability {
             ),
             Self::AuditRead => (
                 "what the kernel audits is not read",
-                "give it to the unit (CapabilityBoundingSet), or set audit.auditd to false",
+                "give it to the unit (CapabilityBoundingSet), let the agent read what auditd writes, or set audit.auditd to false",
             ),
             Self::Journalctl => {
                 ("the journal is not read", "install systemd, or set logs.journald to false")
             }
-            Self::Ping => ("diagnostics.ping_peer fails", "install iputils-ping"),
+            Self::Ping => (
+                "diagnostics.ping_peer fails, and no latency of peers is measured",
+                "install iputils-ping",
+            ),
             Self::Traceroute => ("diagnostics.traceroute_peer fails", "install traceroute"),
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshward_core::agent::{
-    Act, Acted, Effect, Input, NatSettings, StagedFile,
+    Act, Acted, Effect, EventSettings, Heard, Input, NatSettings, StagedFile, events,
     heartbeat::{self, Heartbeat},
     integrity,
     nat::{self, Nat},
@@ -21,6 +21,7 @@ use meshward_core::{
 
 use crate::{
     bench::{Bench, remembered, responded, seconds, sent_to, settings, start},
+    events::{IDLE, Line, REPROBE, refusal},
     hooks::seen,
     integrity::{Desk, INTERVAL},
     nat_mapping::{self, sees},
@@ -136,4 +137,25 @@ fn a_whole_agent_beats_by_the_new_interval_and_looks_at_its_hooks() {
 #[test]
 fn an_agent_without_an_identity_does_nothing_for_it() {
     assert_eq!(Bench::new(settings()).give(Input::Retimed), []);
+}
+
+/// A backoff has a pace of its own.
+#[test]
+fn a_stream_is_asked_for_within_a_shorter_slow_pace_and_at_its_time_within_a_longer_one() {
+    let later = start().after(seconds(20));
+    let left_of = |answer: Heard, now: Now, reprobe_interval| {
+        let mut line = Line::armed();
+        line.heard(answer);
+        let settings = EventSettings { idle_timeout: IDLE, reprobe_interval };
+        let fresh = line.last.next();
+        let step = line.events.step(&settings, fresh, now, events::Input::Retimed);
+        assert_eq!(step.effects, []);
+        left(step.state.wakeup(), now)
+    };
+    let descoped = || refusal(501, "signed_event_bus_not_provisioned");
+    assert_eq!(left_of(descoped(), later, SHORT), SHORT);
+    assert_eq!(left_of(descoped(), later, 2 * REPROBE), REPROBE - seconds(20));
+    assert_eq!(left_of(refusal(403, "forbidden"), later, SHORT), SHORT);
+    let busy = || refusal(503, "unavailable");
+    assert_eq!(left_of(busy(), start(), SHORT / 100), left_of(busy(), start(), LONG));
 }

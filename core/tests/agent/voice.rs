@@ -475,6 +475,10 @@ fn the_beginning_of_a_file_of_which_nothing_is_known_is_kept_at_once() {
     desk.pass(10);
     desk.collected(Pipe::Logs, 4, vec![of(vec![place("file:/read", 0)])]);
     assert_eq!(desk.kept(), None, "and one of which another place waits");
+    desk.pass(10);
+    desk.collected(Pipe::Logs, 5, vec![of(vec![place("file:/other", 0)])]);
+    let kept = desk.kept().expect("the third one, though places of others wait");
+    assert_eq!(kept.places.keys().collect::<Vec<_>>(), ["file:/new", "file:/other"]);
 }
 
 #[test]

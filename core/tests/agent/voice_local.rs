@@ -2,7 +2,7 @@
 
 use meshward_core::{
     agent::{
-        Level, Pipe, PipeSettings, Source, VoiceSettings,
+        Level, Pipe, PipeSettings, Records, Source, VoiceSettings,
         verdict::ingest::Shipped,
         voice::{
             ASK_AGAIN, ASK_SOON, CHUNK_BYTES_MAX, Effect, Input, PARCELS_MAX, Reason, TOKEN_MAX_AGE,
@@ -13,7 +13,7 @@ use meshward_core::{
 
 use crate::{
     bench::start,
-    voice::{Desk, HOST, event, failed, line, lines, logs_only, pipe, with_local},
+    voice::{Desk, HOST, event, failed, feed, line, lines, logs_only, pipe, with_local},
 };
 
 fn settings() -> VoiceSettings {
@@ -166,6 +166,12 @@ fn without_a_token_nothing_is_sent_there() {
     assert!(desk.warnings()[0].ends_with(told), "{:?}", desk.warnings());
     desk.answered(Shipped::Taken);
     assert_eq!(desk.logs().sent, 4);
+    desk.pass(ASK_AGAIN.as_secs());
+    desk.brought(2, lines(0..4));
+    desk.fetched(Ok("token"));
+    desk.delivery(Err("it answered 500"));
+    assert_eq!(desk.warnings().len(), 2, "another kind of failure is told for itself");
+    assert!(desk.warnings()[1].ends_with("it answered 500"), "{:?}", desk.warnings());
 }
 
 #[test]
@@ -283,6 +289,22 @@ fn no_body_of_many_short_records_is_longer_than_may_be_on_either_way() {
         desk.delivery(Ok(()));
     }
     assert_eq!((here, there), (COUNT, COUNT));
+}
+
+#[test]
+fn at_a_stop_what_this_agent_did_is_not_counted_with_what_was_to_be_sent() {
+    let audit = Some(with_local(pipe(&[Source::Auditd])));
+    let mut desk = Desk::new(VoiceSettings { audit, ..VoiceSettings::default() });
+    desk.give(Input::Armed);
+    for action in ["start", "enrol"] {
+        desk.give(Input::Did(Box::new(event(AuditOrigin::Process, action))));
+    }
+    let events = Records::Events(vec![event(AuditOrigin::Auditd, "open")]);
+    desk.collected(Pipe::Audit, 1, vec![feed(Source::Auditd, events)]);
+    desk.give(Input::Closed);
+    let figures = desk.figures(Pipe::Audit);
+    assert_eq!((figures.collected, figures.local_only, figures.held_records), (3, 2, 0));
+    assert!(figures.dropped.contains(&(Reason::Stopped, 1)), "{figures:?}");
 }
 
 #[test]

@@ -4,10 +4,15 @@ use meshward_core::{
     agent::{
         Answer, Failure, Feed, Level, Lost, Pipe, Records, Source, VoiceSettings,
         verdict::ingest::{Shipped, delivered, read},
-        voice::{Effect, Input, Reason, figures::Outcome},
+        voice::{Answered, Effect, Input, Reason, figures::Outcome},
     },
-    wire::{http::Response, record::AuditOrigin},
+    wire::{
+        http::Response,
+        record::{AuditOrigin, MetricPoint, PointGroup, Reading},
+        timestamp::Timestamp,
+    },
 };
+use serde_json::Value;
 
 use crate::{
     bench::{problem, responded, start},
@@ -107,7 +112,44 @@ fn a_malformed_batch_is_dropped_and_the_next_one_goes() {
     assert_eq!(requests(&desk.logs(), Outcome::Malformed), 1);
     desk.answered(Shipped::Taken);
     assert_eq!((desk.logs().sent, desk.logs().held_records), (2, 0));
-    assert!(desk.warnings().iter().any(|text| text.contains("4 as the control plane called")));
+}
+
+/// "Dropped records are summarized in a warning at most once every five minutes."
+#[test]
+fn what_is_dropped_is_warned_of_once_in_five_minutes_and_why_is_told_for_information() {
+    let mut desk = sending(4);
+    for round in 2..8 {
+        desk.answered(Shipped::Malformed("400: told so".into()));
+        desk.pass(10);
+        desk.brought(round, lines(0..4));
+        desk.answered(Shipped::Taken);
+        desk.pass(20);
+        desk.brought(round + 1, lines(0..4));
+        desk.pass(10);
+    }
+    assert!(desk.dropped(Reason::Malformed) >= 12);
+    let summary =
+        "records of the logs were dropped: 4 as the control plane called their batch malformed";
+    assert_eq!(desk.warnings(), [summary]);
+    let why = "the control plane did not take a batch of the logs: 400: told so; it is dropped";
+    assert!(desk.notices.contains(&(Level::Info, why.into())), "{:?}", desk.notices);
+    desk.give(Input::Closed);
+    assert_eq!(desk.warnings().len(), 1, "nor is it at a stop");
+    let (level, last) = desk.notices.last().expect("it is told");
+    assert_eq!(*level, Level::Info);
+    assert!(last.contains("as the control plane called their batch malformed"), "{last}");
+}
+
+/// Each event of an API server that has no answer yet is such a one.
+#[test]
+fn what_the_control_plane_has_no_word_for_is_counted_and_not_warned_of() {
+    let mut desk = Desk::armed(logs_only());
+    desk.brought(1, vec![line(""), line("one")]);
+    desk.pass(30);
+    desk.answered(Shipped::Taken);
+    desk.pass(600);
+    assert_eq!((desk.dropped(Reason::Unconvertible), desk.logs().sent), (1, 1));
+    assert_eq!(desk.notices, []);
 }
 
 #[test]
@@ -192,6 +234,45 @@ fn the_larger_half_comes_first_and_none_is_left_out() {
     assert_eq!(desk.sent_lines(), ["line 0", "line 1"]);
     desk.answered(Shipped::Taken);
     assert_eq!(desk.sent_lines(), ["line 2"]);
+}
+
+/// To the control plane each sample is a record, and so it is where it demands less.
+#[test]
+fn a_point_that_is_too_large_goes_in_parts_down_to_the_sample_that_is_dropped() {
+    let mut desk = Desk::armed(VoiceSettings {
+        metrics: Some(pipe(&[Source::System])),
+        ..VoiceSettings::default()
+    });
+    let data = Reading::ALL[..6].iter().map(|reading| (*reading, 1.5)).collect();
+    let timestamp = Timestamp::from(start().wall);
+    let point = MetricPoint { timestamp, group: PointGroup::System, peer_id: None, data };
+    let points = Records::Points(vec![point.clone(), point]);
+    desk.collected(Pipe::Metrics, 1, vec![feed(Source::System, points)]);
+    desk.pass(30);
+    let (mut all, mut taken) = (Vec::new(), Vec::new());
+    for _ in 0..100 {
+        let bodies = desk.shipped();
+        let [body] = bodies.as_slice() else { break };
+        let samples: Vec<Value> = serde_json::from_str(body).expect("an array of samples");
+        let names: Vec<_> = samples.iter().map(|sample| sample["name"].to_string()).collect();
+        if all.is_empty() {
+            all.clone_from(&names);
+        }
+        let shipped = match names.as_slice() {
+            [name] if !name.contains("disk_used") => Shipped::Taken,
+            _ => Shipped::TooLarge("413".into()),
+        };
+        if shipped == Shipped::Taken {
+            taken.extend(names);
+        }
+        desk.give(Input::Answered(Pipe::Metrics, Answered::Shipped(shipped)));
+    }
+    assert_eq!(all.len(), 12);
+    all.retain(|name| !name.contains("disk_used"));
+    assert_eq!(taken, all);
+    let figures = desk.figures(Pipe::Metrics);
+    assert_eq!((figures.collected, figures.sent, figures.held_bytes), (12, 10, 0));
+    assert!(figures.dropped.contains(&(Reason::TooLarge, 2)), "{figures:?}");
 }
 
 /// Lines without a text are in no body, and halving them would bring the same one again.

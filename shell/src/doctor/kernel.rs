@@ -12,6 +12,7 @@ use super::disk::proc_file;
 use crate::{
     actions::tool,
     config::{Backend, Config},
+    voice::audit_log,
 };
 
 const NET_ADMIN: u32 = 12;
@@ -40,7 +41,9 @@ pub(super) fn look(config: &Config, agent: Holder, foreign: bool) -> Vec<Seen> {
                 Ability::ControlGroups => exists("/sys/fs/cgroup/cgroup.controllers"),
                 Ability::Tun => told(access("/dev/net/tun", Access::READ_OK | Access::WRITE_OK)),
                 Ability::NetAdmin => capability(NET_ADMIN),
-                Ability::AuditRead => capability(AUDIT_READ),
+                Ability::AuditRead => {
+                    heard(capability(AUDIT_READ), foreign, audit_log::PATH.as_ref())
+                }
                 Ability::Journalctl => installed("journalctl"),
                 Ability::Ping => installed("ping"),
                 Ability::Traceroute => installed("traceroute"),
@@ -70,11 +73,13 @@ fn installed(name: &str) -> There {
 
 fn wanted(ability: Ability, config: &Config) -> bool {
     match ability {
-        Ability::Pidfd
-        | Ability::Memfd
-        | Ability::ControlGroups
-        | Ability::Ping
-        | Ability::Traceroute => config.actions.enabled,
+        Ability::Pidfd | Ability::Memfd | Ability::ControlGroups | Ability::Traceroute => {
+            config.actions.enabled
+        }
+        Ability::Ping => {
+            let is_measured = config.metrics.enabled && config.tunnel.backend != Backend::None;
+            config.actions.enabled || is_measured
+        }
         Ability::Tun => config.tunnel.backend != Backend::None,
         Ability::NetAdmin => config.tunnel.backend != Backend::None,
         Ability::AuditRead => config.audit.pipeline.enabled && config.audit.auditd && is_host(),
@@ -82,7 +87,54 @@ fn wanted(ability: Ability, config: &Config) -> bool {
     }
 }
 
+/// What the kernel does not tell is read from the file of its log, where the agent may read that.
+fn heard(told: There, foreign: bool, log: &Path) -> There {
+    match told {
+        There::No(_) if !foreign && access(log, Access::READ_OK).is_ok() => There::Yes,
+        There::Yes | There::No(_) | There::Hidden => told,
+    }
+}
+
 /// Of a container the kernel audits nothing.
 fn is_host() -> bool {
     fs::metadata("/run/systemd/container").is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Sources;
+
+    #[test]
+    fn what_the_kernel_audits_is_read_where_it_tells_it_or_its_log_may_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("audit.log");
+        let no = || There::No("the agent has it not".into());
+        assert_eq!(heard(no(), false, &log), no());
+        fs::write(&log, "").unwrap();
+        assert_eq!(heard(no(), false, &log), There::Yes);
+        assert_eq!(heard(no(), true, &log), no(), "that is what another user may");
+        assert_eq!(heard(There::Hidden, false, &log), There::Hidden);
+        assert_eq!(heard(There::Yes, false, &folder.path().join("none")), There::Yes);
+    }
+
+    #[test]
+    fn ping_is_wanted_by_actions_and_for_the_latency_of_peers() {
+        let wants = |actions: &str, metrics: &str, backend: &str| {
+            let pairs = [
+                ("NODE__DATA_DIR", "/d"),
+                ("CONTROL_PLANE__URL", "https://plane.example"),
+                ("ACTIONS__ENABLED", actions),
+                ("METRICS__ENABLED", metrics),
+                ("TUNNEL__BACKEND", backend),
+            ];
+            let named =
+                |(name, value): (&str, &str)| (format!("MESHWARD_{name}"), value.to_owned());
+            let environment = pairs.map(named).into_iter().collect();
+            let sources = Sources { environment, ..Sources::default() };
+            wanted(Ability::Ping, &Config::load(&sources).unwrap().config)
+        };
+        assert!(wants("true", "false", "none") && wants("false", "true", "auto"));
+        assert!(!wants("false", "true", "none") && !wants("false", "false", "auto"));
+    }
 }

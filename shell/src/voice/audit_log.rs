@@ -17,7 +17,7 @@ use super::{
 };
 
 /// Where auditd writes unless it is told otherwise.
-pub(super) const PATH: &str = "/var/log/audit/audit.log";
+pub(crate) const PATH: &str = "/var/log/audit/audit.log";
 
 const KIND: &str = "auditd";
 

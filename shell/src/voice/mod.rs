@@ -1,6 +1,6 @@
 //! Metrics, logs and audit records: collected from this node, brought to the control plane and to local endpoints.
 
-mod audit_log;
+pub(crate) mod audit_log;
 mod audit_socket;
 mod auditd;
 mod collect;

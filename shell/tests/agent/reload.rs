@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use crate::node::{Agent, Node, Plane, counter, fixture, text, until};
+use crate::{
+    node::{Agent, Node, Plane, counter, fixture, text, until},
+    stream::{self, lively, scope, until_mode},
+};
 
 const HOUR: &str = "[heartbeat]\ninterval = \"1h\"";
 const SECOND: &str = "[heartbeat]\ninterval = \"1s\"";
@@ -144,4 +147,22 @@ async fn an_agent_that_waits_for_its_registration_hears_a_reload_too() {
     told(&node, "heartbeat.interval changed").await;
     agent.signal("-TERM");
     assert_eq!(agent.ended(), Some(0));
+}
+
+/// The wait for the next try is under way, and would last an hour.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_stream_that_was_not_to_be_had_is_asked_for_at_a_shorter_pace_at_once() {
+    let plane = lively().await;
+    scope(&plane, "descoped");
+    let node = stream::node(&plane.url());
+    let (second, hour) =
+        ["1s", "1h"].map(|pace| format!("sse_reprobe_interval = \"{pace}\"")).into();
+    node.amend(&second, &hour);
+    let agent = start(&node);
+    told(&node, "the control plane has no stream of events").await;
+    scope(&plane, "streaming");
+    node.amend(&hour, &second);
+    agent.signal("-HUP");
+    told(&node, "control_plane.sse_reprobe_interval changed").await;
+    until_mode(&node, "streaming").await;
 }

@@ -14,13 +14,12 @@
 //! | waiting | ticked when due | connecting | |
 //! | connecting, streaming, waiting | ordered | connecting | what is open is closed; a second behind the last request |
 //! | waiting as the control plane asked | ordered | unchanged | |
+//! | waiting at the slow pace | retimed | unchanged | no longer than its new interval |
 //! | any | a fact of another stream than the one that is asked for or open | unchanged | |
 //!
-//! A stream has a name of its own, which was never that of another. The cursor lives in memory: behind a restart the
-//! first pull tells everything.
+//! A stream has a name that no other had. The cursor lives in memory: behind a restart the first pull tells everything.
 //!
-//! Specification: "GET /v1/nodes/{id}/events" and "Events"; `decisions.md` section 5 (SSE refusals) and section 8
-//! (Stream).
+//! Specification: "GET /v1/nodes/{id}/events" and "Events"; `decisions.md` sections 5 (SSE refusals) and 8 (Stream).
 
 mod cursor;
 mod delivery;
@@ -81,6 +80,7 @@ pub enum Input {
     Verified,
     /// The identity rests, or the agent drains: the stream ends.
     Quieted,
+    Retimed,
     Ticked,
 }
 

@@ -64,6 +64,7 @@ impl<'s> Turn<'s> {
             Input::Heard { stream, heard, jitter } => self.heard(stream, heard, jitter),
             Input::Ordered => self.ordered(),
             Input::Verified => self.verified(),
+            Input::Retimed => self.retimed(),
             Input::Ticked => self.ticked(),
         }
     }
@@ -118,6 +119,14 @@ impl<'s> Turn<'s> {
                 self.events.phase = Phase::Waiting { due, is_asked: false };
             }
             Some(_) | None => self.open(),
+        }
+    }
+
+    fn retimed(&mut self) {
+        if let Phase::Waiting { due, is_asked: false } = &mut self.events.phase
+            && self.events.delivery.is_slow()
+        {
+            *due = (*due).min(self.now.mono.after(self.settings.reprobe_interval));
         }
     }
 

@@ -6,12 +6,13 @@
 //! Specification: `decisions.md` sections 4 and 8 (SIGHUP).
 
 use super::Turn;
-use crate::agent::{heartbeat, hooks, integrity, nat, pull, voice};
+use crate::agent::{events, heartbeat, hooks, integrity, nat, pull, voice};
 
 impl Turn<'_> {
     pub(super) fn retimed(&mut self) {
         self.heartbeat(heartbeat::Input::Retimed);
         self.pull(pull::Input::Retimed);
+        self.events(events::Input::Retimed);
         self.nat(nat::Input::Retimed);
         self.integrity(integrity::Input::Retimed);
         self.voice(voice::Input::Retimed);

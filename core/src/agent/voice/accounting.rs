@@ -1,7 +1,8 @@
 //! Every record is accounted for: what became of it, and why it was dropped where it was.
 //!
 //! Drops are told in one warning at most every [`TELL_EVERY`] a pipeline, with their counts by reason. Those of records
-//! that the control plane is not set up for are told once, for information.
+//! that the control plane is not set up for are told once, for information; records for which it has no word are part of
+//! what a healthy node collects, and are counted alone.
 //!
 //! Specification: "Agent-side conversion rules for ingest" (sending behaviour on ingest errors).
 
@@ -91,14 +92,13 @@ impl Reason {
     /// Whether it is worth a warning.
     const fn is_told(self) -> bool {
         match self {
-            Self::NotProvisioned => false,
+            Self::NotProvisioned | Self::Unconvertible => false,
             Self::Damaged
             | Self::Full
             | Self::LostAtSource
             | Self::Malformed
             | Self::Stopped
-            | Self::TooLarge
-            | Self::Unconvertible => true,
+            | Self::TooLarge => true,
         }
     }
 }
@@ -157,11 +157,15 @@ impl Account {
             return None;
         }
         self.told_at = Some(now);
-        self.sum_up(pipe)
+        self.sum_up(pipe).map(Notice::warn)
     }
 
-    /// As [`Account::tell`], for the last time.
-    pub(super) fn sum_up(&mut self, pipe: Pipe) -> Option<Notice> {
+    /// As [`Account::tell`], for the last time: what it is too early to warn of is told all the same.
+    pub(super) fn tell_last(&mut self, now: Mono, pipe: Pipe) -> Option<Notice> {
+        self.tell(now, pipe).or_else(|| self.sum_up(pipe).map(Notice::info))
+    }
+
+    fn sum_up(&mut self, pipe: Pipe) -> Option<String> {
         let parts: Vec<String> = Reason::ALL
             .into_iter()
             .filter(|reason| self.untold(*reason) > 0)
@@ -171,8 +175,7 @@ impl Account {
         if parts.is_empty() {
             return None;
         }
-        let text = format!("records of the {} were dropped: {}", pipe.name(), parts.join("; "));
-        Some(Notice::warn(text))
+        Some(format!("records of the {} were dropped: {}", pipe.name(), parts.join("; ")))
     }
 
     const fn untold(&self, reason: Reason) -> u64 {

@@ -1,10 +1,12 @@
-//! The records that a pipeline holds, in the order in which they came, each with a number that is never given twice.
+//! The records that a pipeline holds, in the order in which they came, each with a number that is never given twice but to
+//! the parts of a point that was split.
 
 use alloc::{
     collections::{VecDeque, vec_deque},
     vec::Vec,
 };
 
+use super::batch::is_sent;
 use crate::{
     agent::facts::Records,
     wire::{
@@ -74,6 +76,16 @@ impl Record {
             Self::Event(event) => Some(event),
             Self::Point(_) | Self::Line(_) => None,
         }
+    }
+
+    /// Takes half of the samples out of a point that has several.
+    fn halved(&mut self) -> Option<Self> {
+        let Self::Point(point) = self else { return None };
+        let samples = point.data.iter().enumerate().filter(|(_, (_, value))| value.is_finite());
+        let (second, _) = samples.clone().nth(samples.count().div_ceil(2))?;
+        let data = point.data.split_off(second);
+        let (timestamp, group) = (point.timestamp, point.group);
+        Some(Self::Point(MetricPoint { timestamp, group, peer_id: point.peer_id.clone(), data }))
     }
 
     /// Whether the control plane has no word for it.
@@ -149,6 +161,21 @@ impl Buffer {
         for held in records.into_iter().rev() {
             self.held.push_front(held);
         }
+    }
+
+    /// Makes two of the one record among these of which something is sent, where that is a point of several samples, and
+    /// tells whether it was. Both have its number.
+    pub(super) fn split(&mut self, records: &mut Vec<Held>) -> bool {
+        let Some(at) = records.iter().position(|held| is_sent(&held.record)) else { return false };
+        let first = &mut records[at];
+        let Some(record) = first.record.halved() else { return false };
+        let second = Held { number: first.number, bytes: record.bytes(), record };
+        self.bytes -= first.bytes;
+        first.bytes = first.record.bytes();
+        self.bytes += first.bytes + second.bytes;
+        self.taken += 1;
+        records.insert(at + 1, second);
+        true
     }
 
     pub(super) fn let_go(&mut self, records: &[Held]) {

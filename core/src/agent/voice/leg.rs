@@ -5,7 +5,8 @@
 //! | taken | done with | the next one |
 //! | malformed | dropped | the next one |
 //! | too large, with several records in its body | put back | its halves at once, and no larger one until the next report tick |
-//! | too large, with one record | dropped | the next one, and twice as large a one behind each that is taken: it was that record |
+//! | too large, with one record, a point of several samples | split in two | the first of its parts, as above |
+//! | too large, with any other record alone | dropped | the next one, and twice as large a one behind each that is taken: it was that record |
 //! | not provisioned | dropped quietly | the next one |
 //! | unauthorized, failed | put back | nothing until the next report tick |
 //!
@@ -16,7 +17,7 @@
 //!
 //! Specification: "Agent-side conversion rules for ingest" (sending behaviour on ingest errors, buffers).
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, vec::Vec};
 use core::mem;
 
 use super::{
@@ -31,7 +32,7 @@ use crate::{
     agent::{
         facts::Bytes,
         notice::{
-            Notice,
+            Level, Notice,
             streak::{Kind, Streak},
         },
         verdict::ingest::Shipped,
@@ -168,11 +169,7 @@ impl Pipeline {
                 self.missed(desk, Outcome::Malformed, &reason);
             }
             Shipped::TooLarge(_) if survivors > 1 => self.halve(records, survivors),
-            Shipped::TooLarge(reason) => {
-                self.leg.grows = true;
-                self.settle(&records, survivors, &dropped(Reason::TooLarge));
-                self.missed(desk, Outcome::TooLarge, &reason);
-            }
+            Shipped::TooLarge(reason) => self.alone(desk, records, survivors, &reason),
             Shipped::NotProvisioned => {
                 self.settle(&records, survivors, &dropped(Reason::NotProvisioned));
                 self.unprovisioned(desk);
@@ -214,6 +211,23 @@ impl Pipeline {
         self.buffer.put_back(records);
     }
 
+    /// A point is as many records to the control plane as it has samples, and its parts count as records of their own.
+    fn alone(
+        &mut self,
+        desk: &mut Desk<'_>,
+        mut records: Vec<Held>,
+        survivors: usize,
+        reason: &str,
+    ) {
+        if self.buffer.split(&mut records) {
+            self.account.collected += 1;
+            return self.halve(records, survivors + 1);
+        }
+        self.leg.grows = true;
+        self.settle(&records, survivors, &Fate::Dropped(Reason::TooLarge));
+        self.missed(desk, Outcome::TooLarge, reason);
+    }
+
     /// What is kept is offered at a later tick, which a drain does not see.
     fn keep(&mut self, records: Vec<Held>) {
         self.buffer.put_back(records);
@@ -225,18 +239,18 @@ impl Pipeline {
 
     fn missed(&mut self, desk: &mut Desk<'_>, outcome: Outcome, reason: &str) {
         self.failed(outcome);
-        let (kind, kept): (_, String) = match outcome {
-            Outcome::Malformed | Outcome::TooLarge => {
-                (Kind::Unacceptable, "; it is dropped".into())
-            }
-            Outcome::Unauthorized => (Kind::Unauthorized, "; it is kept".into()),
+        // What is dropped is warned of in the summary, and there alone.
+        let (kind, level, fate) = match outcome {
+            Outcome::Malformed | Outcome::TooLarge => (Kind::Unacceptable, Level::Info, "dropped"),
+            Outcome::Unauthorized => (Kind::Unauthorized, Level::Warn, "kept"),
             Outcome::Accepted | Outcome::NotProvisioned | Outcome::Failed => {
-                (Kind::Failed, "; it is kept".into())
+                (Kind::Failed, Level::Warn, "kept")
             }
         };
         let name = desk.pipe.name();
-        let text = format!("the control plane did not take a batch of the {name}: {reason}{kept}");
-        let (streak, notice) = self.leg.streak.failed(desk.now.mono, kind, Notice::warn(text));
+        let text =
+            format!("the control plane did not take a batch of the {name}: {reason}; it is {fate}");
+        let (streak, notice) = self.leg.streak.failed(desk.now.mono, kind, Notice::of(level, text));
         self.leg.streak = streak;
         desk.tell(notice);
     }

@@ -108,7 +108,7 @@ impl Local {
     pub(super) fn pass(&mut self, desk: &mut Desk<'_>, end: u64, records: usize) {
         if records > 0 {
             let reason = "it takes them more slowly than they come";
-            self.failed(desk, records, reason);
+            self.failed(desk, records, Kind::Limited, reason);
         }
         self.given = self.given.max(end);
     }
@@ -137,7 +137,7 @@ impl Local {
                 self.is_unwell = true;
                 let records =
                     mem::take(&mut self.waiting).iter().map(|parcel| parcel.records).sum();
-                self.failed(desk, records, &reason);
+                self.failed(desk, records, Kind::Unauthorized, &reason);
             }
         }
     }
@@ -170,18 +170,19 @@ impl Local {
             }
             Err(reason) => {
                 self.is_unwell = true;
-                self.failed(desk, records, &reason);
+                self.failed(desk, records, Kind::Failed, &reason);
             }
         }
     }
 
-    fn failed(&mut self, desk: &mut Desk<'_>, records: usize, reason: &str) {
+    /// Each kind of failure is told for itself.
+    fn failed(&mut self, desk: &mut Desk<'_>, records: usize, kind: Kind, reason: &str) {
         self.figures.failed += records as u64;
         let notice = Notice::warn(format!(
             "the local endpoint of the {} was not given {records} records, which go there no more: {reason}",
             desk.pipe.name()
         ));
-        let (streak, notice) = self.streak.failed(desk.now.mono, Kind::Failed, notice);
+        let (streak, notice) = self.streak.failed(desk.now.mono, kind, notice);
         self.streak = streak;
         desk.effects.push(Effect::Tell(notice));
     }

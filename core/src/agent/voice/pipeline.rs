@@ -198,7 +198,7 @@ impl Pipeline {
     }
 
     /// Ends the pipeline; what it holds is accounted for.
-    pub(super) fn close(&mut self, pipe: Pipe) -> Option<Effect> {
+    pub(super) fn close(&mut self, now: Mono, pipe: Pipe) -> Option<Effect> {
         self.cut();
         (self.rounds, self.report_due) =
             (Rounds { last: self.rounds.last, ..Rounds::default() }, None);
@@ -210,7 +210,7 @@ impl Pipeline {
         self.account.local_only += local_only as u64;
         self.account.drop(Reason::Stopped, (records.len() - local_only).saturating_sub(on_disk));
         self.buffer.let_go(&records);
-        self.account.sum_up(pipe).map(Effect::Tell)
+        self.account.tell_last(now, pipe).map(Effect::Tell)
     }
 
     /// Time has passed, and there may be room: begins what can be begun.

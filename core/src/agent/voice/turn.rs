@@ -154,7 +154,7 @@ impl<'s> Turn<'s> {
 
     fn close(&mut self, pipe: Pipe) {
         let pipeline = self.voice.pipes.get_mut(pipe as usize);
-        self.effects.extend(pipeline.and_then(|pipeline| pipeline.close(pipe)));
+        self.effects.extend(pipeline.and_then(|pipeline| pipeline.close(self.now.mono, pipe)));
     }
 
     fn ticked(&mut self) {

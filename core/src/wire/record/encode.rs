@@ -110,7 +110,7 @@ fn event(into: &mut Vec<u8>, entry: &AuditEntry) {
     into.extend_from_slice(match entry.result {
         Some(Outcome::Success) => br#","result":"success""#,
         Some(Outcome::Failure) => br#","result":"failure""#,
-        None => b"",
+        None => br#","result":"""#,
     });
     text(into, br#","hostname":"#, &entry.hostname);
     text(into, br#","raw":"#, &entry.raw);
