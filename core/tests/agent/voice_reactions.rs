@@ -372,7 +372,7 @@ fn of_audited_events_source_action_outcome_and_time_go() {
         event(AuditOrigin::K8sAudit, "create"),
     ];
     let mut desk = audited(events);
-    let at = meshward_core::wire::timestamp::Timestamp::from(start().wall);
+    let at = Timestamp::from(start().wall);
     let expected = format!(
         "{{\"source\":\"auditd\",\"action\":\"open\",\"outcome\":\"success\",\"timestamp\":\"{at}\"}}\n\
          {{\"source\":\"k8s\",\"action\":\"create\",\"outcome\":\"success\",\"timestamp\":\"{at}\"}}\n"

@@ -88,7 +88,7 @@ pub(super) fn unnamed(figures: &PipeFigures) -> u64 {
 /// Drops that an operator is to learn of.
 pub(super) fn worth_telling(figures: &PipeFigures) -> u64 {
     let all: u64 = figures.dropped.iter().map(|(_, count)| count).sum();
-    all - dropped(figures, Reason::NotProvisioned)
+    all - dropped(figures, Reason::NotProvisioned) - dropped(figures, Reason::Unconvertible)
 }
 
 /// Whether the batch that was answered is done with.

@@ -7,7 +7,7 @@ use std::{
 
 use meshward_core::{
     agent::{
-        Answer, Collect, Collected, Pipe, Spooled,
+        Answer, Collect, Collected, Level, Pipe, Spooled,
         voice::{Reason, TELL_EVERY, figures::PipeFigures},
     },
     ids::CallId,
@@ -273,7 +273,7 @@ impl Ledger {
     }
 
     /// How many records were dropped is told, each reason with its number.
-    pub(super) fn told(&mut self, reasons: &str, now: Mono, found: &mut Found) {
+    pub(super) fn told(&mut self, (level, reasons): (Level, &str), now: Mono, found: &mut Found) {
         let number = |part: &str| part.split(' ').next().and_then(|text| text.parse::<u64>().ok());
         self.life.told += reasons.split("; ").filter_map(number).sum::<u64>();
         let worth = account::worth_telling(&self.figures());
@@ -284,7 +284,13 @@ impl Ledger {
             !hasty || stopped || worth == self.life.told,
             "drops are summed up each five minutes",
         );
-        self.life.told_at = Some(now);
+        found.unless(
+            (level == Level::Warn) != hasty,
+            "one warning in five minutes sums up what is dropped",
+        );
+        if level == Level::Warn {
+            self.life.told_at = Some(now);
+        }
     }
 
     pub(super) fn exited(&self, found: &mut Found) {

@@ -129,7 +129,7 @@ impl Voice {
         for pipe in Pipe::ALL {
             let begins = format!("records of the {} were dropped: ", pipe.name());
             if let Some(rest) = notice.text.strip_prefix(&begins) {
-                self.nodes[at].pipes[pipe as usize].told(rest, now, found);
+                self.nodes[at].pipes[pipe as usize].told((notice.level, rest), now, found);
             }
         }
     }
