@@ -560,6 +560,7 @@ fn what_cannot_be_read_now_is_told_once_and_tried_again_at_the_report_ticks() {
 fn without_a_disk_records_are_held_in_memory_alone_and_it_is_tried_again_without_a_word() {
     let mut scene = Scene::begun(VecDeque::new());
     scene.refuse();
+    assert_eq!(scene.desk.notices.len(), 1, "it is told at once");
     scene.bring(2);
     for passed in (0..REOPEN_INTERVAL.as_secs()).step_by(10) {
         assert_eq!(scene.order, None, "after {passed} s");
@@ -658,6 +659,41 @@ fn what_is_on_the_disk_at_a_stop_stays_there_and_is_not_dropped() {
     scene.give(Input::Closed);
     let figures = scene.desk.logs();
     assert_eq!((figures.held_records, scene.desk.dropped(Reason::Stopped)), (3, 0));
+}
+
+#[test]
+fn of_a_batch_that_was_taken_in_part_at_a_stop_the_rest_is_on_the_disk_and_not_dropped() {
+    let mut scene = Scene::opened(lines(0..4).into());
+    scene.next = 4;
+    scene.carry_out();
+    scene.answer(Shipped::TooLarge("413".into()));
+    scene.bring(2);
+    scene.refuse();
+    scene.answer(Shipped::Taken);
+    assert_eq!(scene.order, Some(SpoolOrder::Settle { records: 2 }));
+    scene.give(Input::Closed);
+    let figures = scene.desk.logs();
+    assert_eq!((figures.sent, figures.held_records), (2, 2), "lines 2 and 3 stay there");
+    assert_eq!(scene.desk.dropped(Reason::Stopped), 2, "lines 4 and 5 were in memory alone");
+}
+
+#[test]
+fn at_a_report_tick_all_that_waits_is_read_and_what_comes_behind_it_waits_for_the_next() {
+    let mut scene = Scene::opened(lines(0..3).into());
+    scene.next = 3;
+    scene.bring(3);
+    scene.carry_out();
+    scene.pass(30);
+    for _ in 0..10 {
+        scene.carry_out();
+        scene.answer(Shipped::Taken);
+    }
+    assert_eq!((scene.taken.clone(), scene.disk.len()), (messages(0..6), 0));
+    scene.bring(1);
+    scene.carry_out();
+    assert_eq!((scene.order.clone(), scene.disk.len()), (None, 1));
+    scene.pass(30);
+    assert!(matches!(scene.order, Some(SpoolOrder::Read { .. })), "{:?}", scene.order);
 }
 
 /// The later ones are on the disk, and the earlier ones would be lost with the process.
