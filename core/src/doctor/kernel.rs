@@ -119,6 +119,8 @@ pub struct Seen {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum There {
     Yes,
+    /// It is not, and what the agent uses in its stead is.
+    Instead(&'static str),
     /// It tells why.
     No(String),
     /// This user cannot see whether the agent has it.
@@ -134,7 +136,8 @@ impl Seen {
         }
         match (&self.there, self.wanted) {
             (There::Yes, _) => Finding::good(name, "there"),
-            (There::No(_) | There::Hidden, false) => {
+            (There::Instead(stead), true) => Finding::good(name, format!("not there: {stead}")),
+            (There::Instead(_) | There::No(_) | There::Hidden, false) => {
                 Finding::good(name, "not needed as configured")
             }
             (There::Hidden, true) => Finding::untold(name, "whether the agent has it"),

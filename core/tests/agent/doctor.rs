@@ -59,7 +59,8 @@ fn whatever_is_not_good_says_how_to_mend_it_and_what_is_good_does_not() {
     let mut findings: Vec<_> = shakes.flat_map(|shake| plane(shake).findings()).collect();
     for ability in Ability::ALL {
         for wanted in [false, true] {
-            for there in [There::Yes, There::No("gone".to_owned()), There::Hidden] {
+            let no = There::No("gone".to_owned());
+            for there in [There::Yes, There::Instead("another"), no, There::Hidden] {
                 findings.push(Seen { ability, wanted, there }.finding());
             }
         }
@@ -262,6 +263,8 @@ fn what_another_user_cannot_see_is_neither_good_nor_laid_to_another_cause() {
     assert!(foreign.findings().iter().any(is_untold));
     let seen = Seen { ability: Ability::AuditRead, wanted: true, there: There::Hidden };
     assert!(is_untold(&seen.finding()));
+    let instead = Seen { there: There::Instead("the log of auditd is read"), ..seen };
+    assert_eq!(instead.finding().words, "not there: the log of auditd is read");
 }
 
 #[test]

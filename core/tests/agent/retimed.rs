@@ -158,4 +158,11 @@ fn a_stream_is_asked_for_within_a_shorter_slow_pace_and_at_its_time_within_a_lon
     assert_eq!(left_of(refusal(403, "forbidden"), later, SHORT), SHORT);
     let busy = || refusal(503, "unavailable");
     assert_eq!(left_of(busy(), start(), SHORT / 100), left_of(busy(), start(), LONG));
+    let mut line = Line::armed();
+    line.heard(refusal(403, "forbidden"));
+    line.reopened();
+    line.heard(busy());
+    let backoff = line.left();
+    line.give(events::Input::Retimed);
+    assert_eq!(line.left(), backoff, "behind a refusal too");
 }

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use meshward_core::{
-    agent::{Pipe, PipeSettings, Records, Source, VoiceSettings, voice::BUFFER_BYTES_MAX},
+    agent::{
+        Pipe, PipeSettings, Records, Source, Spooled, VoiceSettings,
+        verdict::ingest::Shipped,
+        voice::{Answered, BUFFER_BYTES_MAX, Input, Reason},
+    },
     wire::{
         record::{AuditEntry, AuditOrigin, LogEntry, MetricPoint, PointGroup, Reading},
         timestamp::Timestamp,
@@ -12,7 +16,7 @@ use meshward_core::{
 
 use crate::{
     bench::start,
-    voice::{Desk, HOST, event, failed, feed, line, lines, pipe},
+    voice::{Desk, HOST, event, failed, feed, line, lines, pipe, with_local},
 };
 
 /// All three, none of which sends anything by itself before its tick.
@@ -120,4 +124,59 @@ fn a_pipeline_holds_just_so_many_bytes_and_its_oldest_give_way_to_one_more() {
     let (left, bytes) = held(records);
     assert_eq!(left, count as u64 + 1, "the first one");
     assert_eq!(bytes, (BUFFER_BYTES_MAX - 10_000) as u64);
+}
+
+/// A pipeline beside a disk from which these were read and are under way.
+fn loaded(pipe: Pipe, settings: PipeSettings, records: Records) -> Desk {
+    let on = Some(PipeSettings { spool: true, ..settings });
+    let settings = match pipe {
+        Pipe::Metrics => VoiceSettings { metrics: on, ..VoiceSettings::default() },
+        Pipe::Logs => VoiceSettings { logs: on, ..VoiceSettings::default() },
+        Pipe::Audit => VoiceSettings { audit: on, ..VoiceSettings::default() },
+    };
+    let mut desk = Desk::armed(settings);
+    let waiting = records.len() as u64;
+    let opened = Spooled::Opened { waiting, is_full: false, damaged: 0 };
+    desk.give(Input::Spooled(pipe, Box::new(opened)));
+    desk.pass(30);
+    desk.give(Input::Spooled(pipe, Box::new(Spooled::Read { records, damaged: 0 })));
+    assert_eq!(desk.shipped().len(), 1);
+    desk
+}
+
+fn answered(desk: &mut Desk, pipe: Pipe, shipped: Shipped) {
+    desk.give(Input::Answered(pipe, Answered::Shipped(shipped)));
+}
+
+/// The parts are not on the disk, and the point is there as long as one of them is not taken.
+#[test]
+fn at_a_stop_the_disk_keeps_a_point_that_was_sent_in_parts() {
+    for taken in [0, 1] {
+        let points = Records::Points(vec![point(None, 6)]);
+        let mut desk = loaded(Pipe::Metrics, pipe(&[Source::System]), points);
+        for _ in 0..2 {
+            answered(&mut desk, Pipe::Metrics, Shipped::TooLarge("413".into()));
+        }
+        for _ in 0..taken {
+            answered(&mut desk, Pipe::Metrics, Shipped::Taken);
+        }
+        desk.give(Input::Closed);
+        let figures = desk.figures(Pipe::Metrics);
+        assert_eq!((figures.sent, figures.held_records), (taken, 1));
+        assert!(figures.dropped.iter().all(|(_, count)| *count == 0), "{figures:?}");
+        assert_eq!(desk.notices, []);
+    }
+}
+
+#[test]
+fn at_a_stop_what_no_control_plane_takes_stays_on_the_disk_with_the_rest() {
+    let events = [event(AuditOrigin::Process, "start"), event(AuditOrigin::Auditd, "open")];
+    let settings = with_local(pipe(&[Source::Auditd]));
+    let mut desk = loaded(Pipe::Audit, settings, Records::Events(events.into()));
+    answered(&mut desk, Pipe::Audit, Shipped::Failed("away".into()));
+    desk.give(Input::Did(Box::new(event(AuditOrigin::Process, "stop"))));
+    desk.give(Input::Closed);
+    let figures = desk.figures(Pipe::Audit);
+    assert_eq!((figures.collected, figures.held_records, figures.local_only), (3, 2, 0));
+    assert!(figures.dropped.contains(&(Reason::Stopped, 1)), "{figures:?}");
 }

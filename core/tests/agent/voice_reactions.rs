@@ -303,6 +303,7 @@ fn what_the_control_plane_is_not_set_up_for_is_dropped_quietly() {
     let mut desk = sending(4);
     for round in 2..=3 {
         desk.answered(Shipped::NotProvisioned);
+        assert_eq!(desk.notices.len(), 1, "it is told at once, and once");
         desk.pass(10);
         desk.brought(round, lines(4..8));
         assert_eq!(desk.sent_lines().len(), 0, "nothing but the ticks is left");

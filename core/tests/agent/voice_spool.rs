@@ -773,6 +773,62 @@ fn what_comes_while_a_batch_is_read_is_in_no_body_with_what_is_older() {
     assert_eq!(scene.taken.split_off(9), messages(3..6));
 }
 
+/// What a disk refuses behind what had no room to wait for it is older than that.
+#[test]
+fn what_the_disk_refuses_is_in_no_body_with_what_came_later() {
+    let mut scene = Scene::opened(VecDeque::new());
+    scene.bring(1);
+    scene.refuse();
+    for count in [3, 7, 5] {
+        scene.pass(10);
+        scene.bring(count);
+    }
+    for _ in 0..4 {
+        scene.refuse();
+        scene.answer(Shipped::Taken);
+    }
+    assert!(scene.taken.contains(&"line 1".into()) && scene.taken[1] == "line 11", "out of order");
+    scene.recover();
+    let mut numbers: Vec<_> = scene.taken.iter().filter_map(|line| number(line)).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..16).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_local_endpoint_is_given_no_body_that_mixes_them_either() {
+    let mut settings = spooling();
+    settings.logs = settings.logs.map(crate::voice::with_local);
+    let mut scene = Scene::opened(lines(0..2).into());
+    scene.next = 2;
+    scene.desk.settings = settings;
+    scene.bring(1);
+    scene.refuse();
+    scene.pass(30);
+    scene.desk.fetched(Ok("token"));
+    let mut delivered = scene.desk.delivered();
+    scene.answer(Shipped::Taken);
+    scene.bring(3);
+    scene.pass(10);
+    scene.bring(6);
+    scene.carry_out();
+    for _ in 0..20 {
+        scene.desk.delivery(Ok(()));
+        delivered.extend(scene.desk.delivered());
+        scene.sends();
+        scene.carry_out();
+        scene.answer(Shipped::Taken);
+    }
+    let orders = delivered.iter().map(|body| {
+        body.split("line ").skip(1).map(|rest| rest.split('"').next().map(str::to_owned)).collect()
+    });
+    let orders: Vec<Vec<_>> = orders.collect();
+    assert!(orders.iter().any(|order| order.contains(&Some("0".into()))), "{orders:?}");
+    for order in orders {
+        let numbers = order.iter().flatten().filter_map(|text| text.parse::<u64>().ok());
+        assert!(numbers.is_sorted(), "{order:?}");
+    }
+}
+
 #[test]
 fn an_empty_disk_is_not_read() {
     let mut scene = Scene::opened(VecDeque::new());

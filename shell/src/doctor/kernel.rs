@@ -1,6 +1,6 @@
 //! What the kernel and the system can do for the agent.
 
-use std::{fs, path::Path};
+use std::{fs, io, path::Path};
 
 use meshward_core::doctor::{Ability, Holder, Seen, There, proc};
 use rustix::{
@@ -56,7 +56,7 @@ pub(super) fn look(config: &Config, agent: Holder, foreign: bool) -> Vec<Seen> {
 fn told(done: rustix::io::Result<()>) -> There {
     match done {
         Ok(()) => There::Yes,
-        Err(error) => There::No(std::io::Error::from(error).to_string()),
+        Err(error) => There::No(io::Error::from(error).to_string()),
     }
 }
 
@@ -87,11 +87,15 @@ fn wanted(ability: Ability, config: &Config) -> bool {
     }
 }
 
-/// What the kernel does not tell is read from the file of its log, where the agent may read that.
+/// What the kernel does not tell is read from the log of auditd, where the agent may read that; whether another user may
+/// is not to be seen.
 fn heard(told: There, foreign: bool, log: &Path) -> There {
-    match told {
-        There::No(_) if !foreign && access(log, Access::READ_OK).is_ok() => There::Yes,
-        There::Yes | There::No(_) | There::Hidden => told,
+    let There::No(_) = told else { return told };
+    match audit_log::look(log) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => told,
+        Ok(()) | Err(_) if foreign => There::Hidden,
+        Ok(()) => There::Instead("the log of auditd is read"),
+        Err(_) => told,
     }
 }
 
@@ -110,10 +114,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("audit.log");
         let no = || There::No("the agent has it not".into());
-        assert_eq!(heard(no(), false, &log), no());
+        assert_eq!((heard(no(), false, &log), heard(no(), true, &log)), (no(), no()));
         fs::write(&log, "").unwrap();
-        assert_eq!(heard(no(), false, &log), There::Yes);
-        assert_eq!(heard(no(), true, &log), no(), "that is what another user may");
+        assert!(matches!(heard(no(), false, &log), There::Instead(_)));
+        assert_eq!(heard(no(), true, &log), There::Hidden, "this is another user");
         assert_eq!(heard(There::Hidden, false, &log), There::Hidden);
         assert_eq!(heard(There::Yes, false, &folder.path().join("none")), There::Yes);
     }

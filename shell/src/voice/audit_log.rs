@@ -21,6 +21,11 @@ pub(crate) const PATH: &str = "/var/log/audit/audit.log";
 
 const KIND: &str = "auditd";
 
+/// Whether there is one that may be read.
+pub(crate) fn look(path: &Path) -> io::Result<()> {
+    place::open(path).map(drop)
+}
+
 /// The log, followed from its end.
 #[derive(Debug)]
 pub(super) struct AuditLog {
@@ -28,11 +33,6 @@ pub(super) struct AuditLog {
 }
 
 impl AuditLog {
-    /// Whether there is one that may be read.
-    pub(super) fn look(path: &Path) -> io::Result<()> {
-        place::open(path).map(drop)
-    }
-
     pub(super) fn new(path: &Path) -> Self {
         Self { follow: FollowEnd::new(KIND, path, LINE_MAX) }
     }

@@ -82,7 +82,7 @@ impl Auditd {
             Way::Neither { since, .. } if now.since(*since) < RETRY => return,
             Way::Untried | Way::Neither { .. } => {}
         }
-        self.way = match ((self.hear)(), AuditLog::look(&self.log)) {
+        self.way = match ((self.hear)(), audit_log::look(&self.log)) {
             (Ok(socket), _) => Way::Kernel(socket),
             (Err(_), Ok(())) => Way::Log(AuditLog::new(&self.log)),
             (Err(hear), Err(read)) => {

@@ -100,11 +100,6 @@ impl Delivery {
         matches!(self.way, Way::NotProvisioned)
     }
 
-    /// Whether a stream is asked for at the slow pace.
-    pub(super) const fn is_slow(&self) -> bool {
-        self.is_descoped() || self.is_refused
-    }
-
     /// A stream is open; tells whether that is more than a reconnection.
     pub(super) fn opened(&mut self) -> bool {
         let is_news = self.way != Way::Streaming || self.is_refused;

@@ -17,9 +17,17 @@ pub(super) enum Phase {
     },
     Waiting {
         due: Mono,
-        /// The control plane asked for it, and no order makes it shorter.
-        is_asked: bool,
+        by: By,
     },
+}
+
+/// What the length of a wait goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    Backoff,
+    /// The control plane asked for it, and no order makes it shorter.
+    ControlPlane,
+    SlowPace,
 }
 
 impl Phase {

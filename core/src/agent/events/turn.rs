@@ -18,6 +18,7 @@ use super::{
     DEGRADED_AFTER, Effect, Events, Flow, Input, Phase,
     delivery::Passed,
     pace::{BASE, probe, put_off},
+    phase::By,
 };
 use crate::{
     agent::{
@@ -110,22 +111,20 @@ impl<'s> Turn<'s> {
     /// Whoever orders it again and again gets one stream a second.
     fn ordered(&mut self) {
         match self.events.phase {
-            Phase::Off | Phase::Waiting { is_asked: true, .. } => return,
+            Phase::Off | Phase::Waiting { by: By::ControlPlane, .. } => return,
             Phase::Connecting { .. } | Phase::Streaming { .. } | Phase::Waiting { .. } => {}
         }
         self.close();
         match self.events.asked.map(|asked| asked.after(BASE)) {
             Some(due) if due > self.now.mono => {
-                self.events.phase = Phase::Waiting { due, is_asked: false };
+                self.events.phase = Phase::Waiting { due, by: By::Backoff };
             }
             Some(_) | None => self.open(),
         }
     }
 
     fn retimed(&mut self) {
-        if let Phase::Waiting { due, is_asked: false } = &mut self.events.phase
-            && self.events.delivery.is_slow()
-        {
+        if let Phase::Waiting { due, by: By::SlowPace } = &mut self.events.phase {
             *due = (*due).min(self.now.mono.after(self.settings.reprobe_interval));
         }
     }
@@ -207,8 +206,10 @@ impl<'s> Turn<'s> {
             Streamed::Throttled(trouble) => {
                 let wait = self.events.pace.throttled(trouble.retry_after, jitter);
                 self.fail(&trouble.reason, wait, jitter);
-                if let Phase::Waiting { is_asked, .. } = &mut self.events.phase {
-                    *is_asked = trouble.retry_after.is_some();
+                if let (Phase::Waiting { by, .. }, Some(_)) =
+                    (&mut self.events.phase, trouble.retry_after)
+                {
+                    *by = By::ControlPlane;
                 }
             }
             Streamed::Failed(reason) => self.failed(reason, jitter),
@@ -253,7 +254,7 @@ impl<'s> Turn<'s> {
             true => Notice::info(text),
             false => Notice::debug(text),
         });
-        self.wait(wait, jitter);
+        self.wait(wait, By::SlowPace, jitter);
     }
 
     fn refused(&mut self, reason: &str, jitter: Jitter) {
@@ -268,7 +269,7 @@ impl<'s> Turn<'s> {
             true => Notice::warn(text),
             false => Notice::debug(text),
         });
-        self.wait(wait, jitter);
+        self.wait(wait, By::SlowPace, jitter);
     }
 
     fn lost(&mut self, reason: String, jitter: Jitter) {
@@ -282,13 +283,13 @@ impl<'s> Turn<'s> {
     }
 
     fn fail(&mut self, reason: &str, wait: Duration, jitter: Jitter) {
-        let wait = self.at_least_a_probe(wait, jitter);
+        let (wait, by) = self.at_least_a_probe(wait, jitter);
         let text = format!(
             "there is no stream of events: {reason}; in {:.1} s it is asked for again",
             wait.as_secs_f32()
         );
         self.tell_trouble(text);
-        self.wait(wait, jitter);
+        self.wait(wait, by, jitter);
     }
 
     fn ended(&mut self, jitter: Jitter) {
@@ -301,20 +302,21 @@ impl<'s> Turn<'s> {
             true => self.tell_trouble(text),
             false => self.tell(Notice::debug(text)),
         }
-        self.wait(wait, jitter);
+        self.wait(wait, By::Backoff, jitter);
     }
 
-    fn wait(&mut self, wait: Duration, jitter: Jitter) {
+    fn wait(&mut self, wait: Duration, by: By, jitter: Jitter) {
         let now = self.now.mono;
-        self.events.phase = Phase::Waiting { due: now.after(wait), is_asked: false };
+        self.events.phase = Phase::Waiting { due: now.after(wait), by };
         self.events.delivery.lacks(now, jitter);
     }
 
     /// The wait, but where there is no stream no less than that of a probe.
-    fn at_least_a_probe(&self, wait: Duration, jitter: Jitter) -> Duration {
-        match self.events.delivery.is_descoped() {
-            true => wait.max(self.probe(jitter)),
-            false => wait,
+    fn at_least_a_probe(&self, wait: Duration, jitter: Jitter) -> (Duration, By) {
+        let probe = self.probe(jitter);
+        match self.events.delivery.is_descoped() && probe > wait {
+            true => (probe, By::SlowPace),
+            false => (wait, By::Backoff),
         }
     }
 

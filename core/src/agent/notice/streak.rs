@@ -25,10 +25,14 @@ pub enum Kind {
     Failed,
     /// There are too many requests.
     Limited,
+    /// It takes what it is given more slowly than that comes.
+    Slow,
     /// The node is not known.
     Stranger,
     /// The node has not been known for a while.
     StrangerForLong,
+    /// There is no token to send under.
+    Tokenless,
     /// What was sent is not taken.
     Unacceptable,
     /// The node is not admitted.

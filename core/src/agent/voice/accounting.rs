@@ -1,8 +1,8 @@
 //! Every record is accounted for: what became of it, and why it was dropped where it was.
 //!
-//! Drops are told in one warning at most every [`TELL_EVERY`] a pipeline, with their counts by reason. Those of records
-//! that the control plane is not set up for are told once, for information; records for which it has no word are part of
-//! what a healthy node collects, and are counted alone.
+//! Drops are told in one warning at most every [`TELL_EVERY`] a pipeline, with their counts by reason; at a stop what it is
+//! too early to warn of is told for information. Records that the control plane is not set up for are told of once, by their
+//! batch; those that lack what it demands are part of what a healthy node collects, and are counted alone.
 //!
 //! Specification: "Agent-side conversion rules for ingest" (sending behaviour on ingest errors).
 
@@ -65,9 +65,10 @@ impl Reason {
         }
     }
 
-    /// As an operator reads it, with the mend where there is one.
-    const fn words(self, pipe: Pipe) -> &'static str {
-        match self {
+    /// As an operator reads it, with the mend where there is one; absent where it is worth no warning.
+    const fn words(self) -> Option<&'static str> {
+        Some(match self {
+            Self::NotProvisioned | Self::Unconvertible => return None,
             Self::Damaged => "as they were spoilt on the disk",
             Self::Full => {
                 "for want of room (raise batch_size or spool_max_bytes, or mend what keeps the control plane from taking them)"
@@ -76,29 +77,19 @@ impl Reason {
                 "by their source, which was faster than they were read, or wrote what is no record"
             }
             Self::Malformed => "as the control plane called their batch malformed",
-            Self::NotProvisioned => "as the control plane is not set up to take them",
-            Self::Stopped => match pipe {
-                Pipe::Metrics => "at a stop",
-                Pipe::Logs => {
-                    "at a stop (those of files and of the journal are read again after a start)"
-                }
-                Pipe::Audit => "at a stop (those of a file are read again after a start)",
-            },
+            Self::Stopped => "at a stop",
             Self::TooLarge => "as too large for the control plane",
-            Self::Unconvertible => "as they lack what the control plane demands",
-        }
+        })
     }
 
-    /// Whether it is worth a warning.
-    const fn is_told(self) -> bool {
-        match self {
-            Self::NotProvisioned | Self::Unconvertible => false,
-            Self::Damaged
-            | Self::Full
-            | Self::LostAtSource
-            | Self::Malformed
-            | Self::Stopped
-            | Self::TooLarge => true,
+    /// Which of them are not lost, if any.
+    const fn except(self, pipe: Pipe) -> &'static str {
+        match (self, pipe) {
+            (Self::Stopped, Pipe::Logs) => {
+                " (those of files and of the journal are read again after a start)"
+            }
+            (Self::Stopped, Pipe::Audit) => " (those of a file are read again after a start)",
+            _ => "",
         }
     }
 }
@@ -169,7 +160,11 @@ impl Account {
         let parts: Vec<String> = Reason::ALL
             .into_iter()
             .filter(|reason| self.untold(*reason) > 0)
-            .map(|reason| format!("{} {}", self.untold(reason), reason.words(pipe)))
+            .filter_map(|reason| {
+                let (count, words, except) =
+                    (self.untold(reason), reason.words()?, reason.except(pipe));
+                Some(format!("{count} {words}{except}"))
+            })
             .collect();
         self.told = self.dropped;
         if parts.is_empty() {
@@ -179,9 +174,9 @@ impl Account {
     }
 
     const fn untold(&self, reason: Reason) -> u64 {
-        match reason.is_told() {
-            true => self.dropped[reason as usize] - self.told[reason as usize],
-            false => 0,
+        match reason.words() {
+            Some(_) => self.dropped[reason as usize] - self.told[reason as usize],
+            None => 0,
         }
     }
 }

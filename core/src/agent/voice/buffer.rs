@@ -6,7 +6,6 @@ use alloc::{
     vec::Vec,
 };
 
-use super::batch::is_sent;
 use crate::{
     agent::facts::Records,
     wire::{
@@ -128,6 +127,8 @@ pub(super) fn together(records: Vec<Record>) -> Records {
 pub(super) struct Held {
     pub(super) number: u64,
     bytes: usize,
+    /// It may have been collected before what stands in front of it.
+    is_older: bool,
     pub(super) record: Record,
 }
 
@@ -144,10 +145,25 @@ pub(super) struct Buffer {
 
 impl Buffer {
     pub(super) fn push(&mut self, record: Record) {
-        let held = Held { number: self.next, bytes: record.bytes(), record };
+        let held = Held { number: self.next, bytes: record.bytes(), is_older: false, record };
         self.bytes += held.bytes;
         self.next += 1;
         self.held.push_back(held);
+    }
+
+    /// The same for records that may have been collected before those that are held; they are in order among themselves.
+    pub(super) fn push_older(&mut self, records: Vec<Record>) {
+        let begin = self.held.len();
+        records.into_iter().for_each(|record| self.push(record));
+        if let Some(first) = self.held.get_mut(begin) {
+            first.is_older = true;
+        }
+    }
+
+    /// How many of those that wait from this number on are in the order in which they were collected.
+    pub(super) fn in_order(&self, number: u64) -> usize {
+        let mut waiting = self.from(number);
+        waiting.next().map_or(0, |_| 1 + waiting.take_while(|held| !held.is_older).count())
     }
 
     /// Takes the first records out, to be given back by [`Buffer::put_back`] or [`Buffer::let_go`].
@@ -163,13 +179,13 @@ impl Buffer {
         }
     }
 
-    /// Makes two of the one record among these of which something is sent, where that is a point of several samples, and
-    /// tells whether it was. Both have its number.
-    pub(super) fn split(&mut self, records: &mut Vec<Held>) -> bool {
-        let Some(at) = records.iter().position(|held| is_sent(&held.record)) else { return false };
-        let first = &mut records[at];
+    /// Makes two of one of these that are taken out, where it is a point of several samples, and tells whether it was. Both
+    /// have its number.
+    pub(super) fn split(&mut self, records: &mut Vec<Held>, at: usize) -> bool {
+        let Some(first) = records.get_mut(at) else { return false };
         let Some(record) = first.record.halved() else { return false };
-        let second = Held { number: first.number, bytes: record.bytes(), record };
+        let number = first.number;
+        let second = Held { number, bytes: record.bytes(), is_older: false, record };
         self.bytes -= first.bytes;
         first.bytes = first.record.bytes();
         self.bytes += first.bytes + second.bytes;

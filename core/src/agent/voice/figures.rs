@@ -17,7 +17,8 @@ pub struct Figures {
     pub pipes: Vec<PipeFigures>,
 }
 
-/// The numbers of one pipeline. A record is a point, a line or an audited event, however many samples a point holds.
+/// The numbers of one pipeline. A record is a point, a line or an audited event, however many samples a point holds; one that was
+/// too large for a body counts by its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PipeFigures {
     pub pipe: Pipe,

@@ -5,15 +5,17 @@
 //! | taken | done with | the next one |
 //! | malformed | dropped | the next one |
 //! | too large, with several records in its body | put back | its halves at once, and no larger one until the next report tick |
-//! | too large, with one record, a point of several samples | split in two | the first of its parts, as above |
+//! | too large, with one record, which is a point of several samples | split in two | the first of its parts, as above |
 //! | too large, with any other record alone | dropped | the next one, and twice as large a one behind each that is taken: it was that record |
 //! | not provisioned | dropped quietly | the next one |
 //! | unauthorized, failed | put back | nothing until the next report tick |
 //!
 //! A batch is sent where a report tick wants all of it, or where it is full. After anything but a batch that was taken,
 //! full ones wait for the ticks too, and so does what is on the disk, so that nothing is asked for again and again. At a
-//! drain everything is wanted until something fails. The records of a batch are in the order in which they were collected;
-//! what came into memory while a batch was being read from the disk goes in front of that, by itself.
+//! drain everything is wanted until something fails.
+//!
+//! The records of a batch are in the order in which they were collected: what the disk gave or refused behind what has
+//! come into memory meanwhile goes by itself.
 //!
 //! Specification: "Agent-side conversion rules for ingest" (sending behaviour on ingest errors, buffers).
 
@@ -46,9 +48,6 @@ pub(super) struct Leg {
     pub(super) gate: Gate,
     /// Records in front of this number are wanted.
     pub(super) until: u64,
-    /// What has this number and those behind it was read from the disk, and is older than what waits in front of it: no
-    /// batch holds both.
-    pub(super) seam: u64,
     /// The last batch was not taken.
     pub(super) is_failing: bool,
     /// How many records a batch may have until the next report tick, where that is less than the settings say.
@@ -109,7 +108,7 @@ impl Pipeline {
             let full = desk.settings.batch_size.max(1);
             let limit = self.leg.size.map_or(full, |size| size.min(full));
             let held = self.buffer.iter().map(|held| &held.record);
-            let mut count = tried(held, limit.min(self.in_one_order()), least);
+            let mut count = tried(held, limit.min(self.buffer.in_order(0)), least);
             if !self.copy(desk, count) && self.local.is_behind() {
                 return;
             }
@@ -144,12 +143,6 @@ impl Pipeline {
         waiting > 0 && is_due
     }
 
-    /// How many of the records that wait are in the order in which they were collected, the first ones first.
-    fn in_one_order(&self) -> usize {
-        let in_front = self.buffer.waiting() - self.buffer.from(self.leg.seam).len();
-        if in_front > 0 { in_front } else { self.buffer.waiting() }
-    }
-
     /// Whether a batch might be sent, were there one.
     pub(super) fn can_ship(&self) -> bool {
         self.leg.gate != Gate::Shut && self.leg.is_idle()
@@ -169,7 +162,7 @@ impl Pipeline {
                 self.missed(desk, Outcome::Malformed, &reason);
             }
             Shipped::TooLarge(_) if survivors > 1 => self.halve(records, survivors),
-            Shipped::TooLarge(reason) => self.alone(desk, records, survivors, &reason),
+            Shipped::TooLarge(reason) => self.split_or_drop(desk, records, survivors, &reason),
             Shipped::NotProvisioned => {
                 self.settle(&records, survivors, &dropped(Reason::NotProvisioned));
                 self.unprovisioned(desk);
@@ -211,15 +204,17 @@ impl Pipeline {
         self.buffer.put_back(records);
     }
 
-    /// A point is as many records to the control plane as it has samples, and its parts count as records of their own.
-    fn alone(
+    /// A point is as many records to the control plane as it has samples, and its parts count as records of their own, by
+    /// which more may be held than otherwise.
+    fn split_or_drop(
         &mut self,
         desk: &mut Desk<'_>,
         mut records: Vec<Held>,
         survivors: usize,
         reason: &str,
     ) {
-        if self.buffer.split(&mut records) {
+        let alone = records.iter().position(|held| is_sent(&held.record));
+        if alone.is_some_and(|at| self.buffer.split(&mut records, at)) {
             self.account.collected += 1;
             return self.halve(records, survivors + 1);
         }

@@ -82,7 +82,7 @@ impl Local {
         }
         while self.waiting.len() < PARCELS_MAX && self.wants(desk, buffer) {
             let held = buffer.from(self.given).map(|held| &held.record);
-            let count = desk.settings.batch_size.min(buffer.from(self.given).len()).max(1);
+            let count = desk.settings.batch_size.min(buffer.in_order(self.given)).max(1);
             let mut count = tried(held, count, least_local);
             let body = loop {
                 let records = buffer.from(self.given).take(count);
@@ -108,7 +108,7 @@ impl Local {
     pub(super) fn pass(&mut self, desk: &mut Desk<'_>, end: u64, records: usize) {
         if records > 0 {
             let reason = "it takes them more slowly than they come";
-            self.failed(desk, records, Kind::Limited, reason);
+            self.failed(desk, records, Kind::Slow, reason);
         }
         self.given = self.given.max(end);
     }
@@ -137,7 +137,7 @@ impl Local {
                 self.is_unwell = true;
                 let records =
                     mem::take(&mut self.waiting).iter().map(|parcel| parcel.records).sum();
-                self.failed(desk, records, Kind::Unauthorized, &reason);
+                self.failed(desk, records, Kind::Tokenless, &reason);
             }
         }
     }

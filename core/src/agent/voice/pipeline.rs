@@ -206,10 +206,15 @@ impl Pipeline {
         self.marks = Marks::default();
         let on_disk = self.close_spool();
         let records = self.buffer.take(self.buffer.waiting());
-        let local_only = records.iter().filter(|held| held.record.is_local_only()).count();
-        self.account.local_only += local_only as u64;
-        self.account.drop(Reason::Stopped, (records.len() - local_only).saturating_sub(on_disk));
         self.buffer.let_go(&records);
+        let (on_disk, gone): (Vec<_>, Vec<_>) =
+            records.into_iter().partition(|held| on_disk.contains(&held.number));
+        // The parts of a point are one record there.
+        let parts = on_disk.windows(2).filter(|two| two[0].number == two[1].number).count();
+        self.account.collected -= parts as u64;
+        let local_only = gone.iter().filter(|held| held.record.is_local_only()).count();
+        self.account.local_only += local_only as u64;
+        self.account.drop(Reason::Stopped, gone.len() - local_only);
         self.account.tell_last(now, pipe).map(Effect::Tell)
     }
 

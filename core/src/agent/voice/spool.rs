@@ -13,7 +13,7 @@
 //! | appending | appended but for a rest | that is offered again once something is settled, more has come than may wait, or [`APPEND_RETRY`] has passed |
 //! | appending | refused | as many of them are held in memory as there is room for; the others are offered again once there is more of it, or [`APPEND_RETRY`] has passed |
 //! | resting | wanted, nothing is loaded | a batch is read |
-//! | reading | read | it is sent as any other |
+//! | reading | read | it is sent as any other, behind what came into memory meanwhile |
 //! | reading | unread | it stays on the disk, and is read at the next report tick at the earliest |
 //! | resting | some of what was loaded is done with | it is settled, and removed from the disk |
 //! | resting, failed | closed | shut |
@@ -28,7 +28,7 @@ mod phase;
 mod state;
 
 use alloc::{format, string::String, vec::Vec};
-use core::{mem, time::Duration};
+use core::{mem, ops::Range, time::Duration};
 
 use super::{
     accounting::Reason,
@@ -215,7 +215,7 @@ impl Pipeline {
         }
         let mut records = each(records);
         let rest = records.split_off(self.buffer.fitting(&records, desk.records_max()));
-        records.into_iter().for_each(|record| self.buffer.push(record));
+        self.buffer.push_older(records);
         self.spool.fence = self.buffer.next();
         self.put_back(rest, marks);
     }
@@ -236,7 +236,8 @@ impl Pipeline {
         self.account.drop(Reason::Stopped, usize::try_from(out_of_reach).unwrap_or(usize::MAX));
         let (records, marks) = (spool.incoming, spool.marks);
         let before = self.buffer.records();
-        self.hold(desk, records, marks);
+        self.buffer.push_older(records);
+        self.marks.push(self.buffer.next(), marks);
         self.trim(desk, before);
     }
 
@@ -262,9 +263,9 @@ impl Pipeline {
             return;
         }
         let begin = self.buffer.next();
-        each(records).into_iter().for_each(|record| self.buffer.push(record));
+        self.buffer.push_older(each(records));
         self.spool.loaded = begin..self.buffer.next();
-        (self.leg.seam, self.leg.until) = (begin, self.buffer.next());
+        self.leg.until = self.buffer.next();
     }
 
     /// Nobody can tell how many records bytes were that are none.
@@ -288,14 +289,13 @@ impl Pipeline {
         self.rest(waiting, is_full);
     }
 
-    /// The pipeline ends: what is on the disk stays there, what was on its way to it is dropped. Tells how many of the
-    /// records in the buffer are on the disk.
-    pub(super) fn close_spool(&mut self) -> usize {
+    /// The pipeline ends: what is on the disk stays there, what was on its way to it is dropped. Tells which records in the
+    /// buffer are on the disk.
+    pub(super) fn close_spool(&mut self) -> Range<u64> {
         let done = self.spool.done(self.oldest());
         let spool = self.spool.close(done);
         self.account.drop(Reason::Stopped, spool.unkept());
-        let left = spool.loaded.end - spool.loaded.start - done;
-        usize::try_from(left).unwrap_or(usize::MAX)
+        spool.loaded.start + done..spool.loaded.end
     }
 
     /// Records that the disk no longer has were damaged there.
