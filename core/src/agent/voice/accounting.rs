@@ -84,12 +84,11 @@ impl Reason {
 
     /// Which of them are not lost, if any.
     const fn except(self, pipe: Pipe) -> &'static str {
-        match (self, pipe) {
-            (Self::Stopped, Pipe::Logs) => {
-                " (those of files and of the journal are read again after a start)"
-            }
-            (Self::Stopped, Pipe::Audit) => " (those of a file are read again after a start)",
-            _ => "",
+        let Self::Stopped = self else { return "" };
+        match pipe {
+            Pipe::Metrics => "",
+            Pipe::Logs => " (those of files and of the journal are read again after a start)",
+            Pipe::Audit => " (those of a file are read again after a start)",
         }
     }
 }
