@@ -216,7 +216,7 @@ impl Pipeline {
         let alone = records.iter().position(|held| is_sent(&held.record));
         if alone.is_some_and(|at| self.buffer.split(&mut records, at)) {
             self.account.collected += 1;
-            return self.halve(records, survivors + 1);
+            return self.halve(records, 2);
         }
         self.leg.grows = true;
         self.settle(&records, survivors, &Fate::Dropped(Reason::TooLarge));

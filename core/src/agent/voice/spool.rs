@@ -295,7 +295,8 @@ impl Pipeline {
         let done = self.spool.done(self.oldest());
         let spool = self.spool.close(done);
         self.account.drop(Reason::Stopped, spool.unkept());
-        spool.loaded.start + done..spool.loaded.end
+        // Of those that are done with none is in the buffer.
+        spool.loaded
     }
 
     /// Records that the disk no longer has were damaged there.
