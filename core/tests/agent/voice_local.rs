@@ -308,6 +308,21 @@ fn at_a_stop_what_this_agent_did_is_not_counted_with_what_was_to_be_sent() {
 }
 
 #[test]
+fn what_this_agent_did_that_gives_way_is_not_counted_as_dropped() {
+    let audit = Some(with_local(pipe(&[Source::Auditd])));
+    let mut desk = Desk::armed(VoiceSettings { audit, ..VoiceSettings::default() });
+    desk.give(Input::Quieted);
+    for action in ["start", "enrol"] {
+        desk.give(Input::Did(Box::new(event(AuditOrigin::Process, action))));
+    }
+    let events = Records::Events(vec![event(AuditOrigin::Auditd, "open"); 9]);
+    desk.collected(Pipe::Audit, 1, vec![feed(Source::Auditd, events)]);
+    let figures = desk.figures(Pipe::Audit);
+    assert_eq!((figures.collected, figures.local_only, figures.held_records), (11, 2, 8));
+    assert!(figures.dropped.contains(&(Reason::Full, 1)), "{figures:?}");
+}
+
+#[test]
 fn what_this_agent_did_reaches_the_local_endpoint_alone() {
     let audit = Some(with_local(pipe(&[Source::Auditd])));
     let mut desk = Desk::new(VoiceSettings { audit, ..VoiceSettings::default() });
