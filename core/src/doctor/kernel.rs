@@ -127,6 +127,29 @@ pub enum There {
     Hidden,
 }
 
+/// The log that auditd writes, as whoever looks sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    Readable,
+    Closed,
+    Absent,
+}
+
+impl There {
+    /// What the kernel does not tell is read from the log of auditd, where the agent may read that; whether another user
+    /// may is not to be seen.
+    #[must_use]
+    pub fn or_by(self, log: Log, foreign: bool) -> Self {
+        match (&self, log, foreign) {
+            (Self::No(_), Log::Readable, false) => Self::Instead("the log of auditd is read"),
+            (Self::No(_), Log::Readable | Log::Closed, true) => Self::Hidden,
+            (Self::No(_), Log::Closed, false)
+            | (Self::No(_), Log::Absent, _)
+            | (Self::Yes | Self::Instead(_) | Self::Hidden, ..) => self,
+        }
+    }
+}
+
 impl Seen {
     pub fn finding(&self) -> Finding {
         let name = self.ability.name();

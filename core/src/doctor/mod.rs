@@ -21,7 +21,7 @@ pub use data::{DataDir, Folder, Holder, ROOM_MIN, ROOM_WARN};
 pub use endpoint::{Endpoint, Fares};
 pub use identity::{Identities, KeptFile, Tokens};
 pub use journal::journal;
-pub use kernel::{Ability, Seen, There};
+pub use kernel::{Ability, Log, Seen, There};
 pub use local::{Local, Socket, hooks};
 pub use plane::{Health, Plane, Shake, TlsFault, Way};
 pub use port::{Place, Port, TcpToken, TokenSeen};

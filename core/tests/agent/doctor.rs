@@ -9,7 +9,7 @@ use meshward_core::{
         hooks::trust::{self, Distrust},
     },
     doctor::{
-        Ability, DataDir, Finding, Folder, Health, Holder, Identities, KeptFile, Local, Plane,
+        Ability, DataDir, Finding, Folder, Health, Holder, Identities, KeptFile, Local, Log, Plane,
         Port, ROOM_MIN, ROOM_WARN, Seen, Shake, Socket, State, There, TlsFault, Tokens, Way, hooks,
         is_all_good, proc,
     },
@@ -263,6 +263,19 @@ fn what_another_user_cannot_see_is_neither_good_nor_laid_to_another_cause() {
     assert!(foreign.findings().iter().any(is_untold));
     let seen = Seen { ability: Ability::AuditRead, wanted: true, there: There::Hidden };
     assert!(is_untold(&seen.finding()));
+    let no = || There::No("the agent has it not".into());
+    for (there, log, foreign, expected) in [
+        (no(), Log::Readable, false, There::Instead("the log of auditd is read")),
+        (no(), Log::Readable, true, There::Hidden),
+        (no(), Log::Closed, true, There::Hidden),
+        (no(), Log::Closed, false, no()),
+        (no(), Log::Absent, false, no()),
+        (no(), Log::Absent, true, no()),
+        (There::Yes, Log::Readable, false, There::Yes),
+        (There::Hidden, Log::Readable, false, There::Hidden),
+    ] {
+        assert_eq!(there.clone().or_by(log, foreign), expected, "{there:?} {log:?} {foreign}");
+    }
     let instead = Seen { there: There::Instead("the log of auditd is read"), ..seen };
     assert_eq!(instead.finding().words, "not there: the log of auditd is read");
 }

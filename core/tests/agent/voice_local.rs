@@ -291,14 +291,20 @@ fn no_body_of_many_short_records_is_longer_than_may_be_on_either_way() {
     assert_eq!((here, there), (COUNT, COUNT));
 }
 
-#[test]
-fn at_a_stop_what_this_agent_did_is_not_counted_with_what_was_to_be_sent() {
+/// An audit that holds two entries of the agent itself, and sends nothing.
+fn quiet_with_two_of_its_own() -> Desk {
     let audit = Some(with_local(pipe(&[Source::Auditd])));
-    let mut desk = Desk::new(VoiceSettings { audit, ..VoiceSettings::default() });
-    desk.give(Input::Armed);
+    let mut desk = Desk::armed(VoiceSettings { audit, ..VoiceSettings::default() });
+    desk.give(Input::Quieted);
     for action in ["start", "enrol"] {
         desk.give(Input::Did(Box::new(event(AuditOrigin::Process, action))));
     }
+    desk
+}
+
+#[test]
+fn at_a_stop_what_this_agent_did_is_not_counted_with_what_was_to_be_sent() {
+    let mut desk = quiet_with_two_of_its_own();
     let events = Records::Events(vec![event(AuditOrigin::Auditd, "open")]);
     desk.collected(Pipe::Audit, 1, vec![feed(Source::Auditd, events)]);
     desk.give(Input::Closed);
@@ -309,12 +315,7 @@ fn at_a_stop_what_this_agent_did_is_not_counted_with_what_was_to_be_sent() {
 
 #[test]
 fn what_this_agent_did_that_gives_way_is_not_counted_as_dropped() {
-    let audit = Some(with_local(pipe(&[Source::Auditd])));
-    let mut desk = Desk::armed(VoiceSettings { audit, ..VoiceSettings::default() });
-    desk.give(Input::Quieted);
-    for action in ["start", "enrol"] {
-        desk.give(Input::Did(Box::new(event(AuditOrigin::Process, action))));
-    }
+    let mut desk = quiet_with_two_of_its_own();
     let events = Records::Events(vec![event(AuditOrigin::Auditd, "open"); 9]);
     desk.collected(Pipe::Audit, 1, vec![feed(Source::Auditd, events)]);
     let figures = desk.figures(Pipe::Audit);

@@ -142,7 +142,7 @@ fn what_is_dropped_is_warned_of_once_in_five_minutes_and_why_is_told_for_informa
 
 /// Each event of an API server that has no answer yet is such a one.
 #[test]
-fn what_the_control_plane_has_no_word_for_is_counted_and_not_warned_of() {
+fn what_lacks_what_the_control_plane_demands_is_counted_and_not_warned_of() {
     let mut desk = Desk::armed(logs_only());
     desk.brought(1, vec![line(""), line("one")]);
     desk.pass(30);

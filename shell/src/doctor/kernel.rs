@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use meshward_core::doctor::{Ability, Holder, Seen, There, proc};
+use meshward_core::doctor::{Ability, Holder, Log, Seen, There, proc};
 use rustix::{
     fs::{Access, MemfdFlags, access, memfd_create},
     process::{PidfdFlags, getpid, pidfd_open},
@@ -41,9 +41,7 @@ pub(super) fn look(config: &Config, agent: Holder, foreign: bool) -> Vec<Seen> {
                 Ability::ControlGroups => exists("/sys/fs/cgroup/cgroup.controllers"),
                 Ability::Tun => told(access("/dev/net/tun", Access::READ_OK | Access::WRITE_OK)),
                 Ability::NetAdmin => capability(NET_ADMIN),
-                Ability::AuditRead => {
-                    heard(capability(AUDIT_READ), foreign, audit_log::PATH.as_ref())
-                }
+                Ability::AuditRead => capability(AUDIT_READ).or_by(log(), foreign),
                 Ability::Journalctl => installed("journalctl"),
                 Ability::Ping => installed("ping"),
                 Ability::Traceroute => installed("traceroute"),
@@ -87,15 +85,11 @@ fn wanted(ability: Ability, config: &Config) -> bool {
     }
 }
 
-/// What the kernel does not tell is read from the log of auditd, where the agent may read that; whether another user may
-/// is not to be seen.
-fn heard(told: There, foreign: bool, log: &Path) -> There {
-    let There::No(_) = told else { return told };
-    match audit_log::look(log) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => told,
-        Ok(()) | Err(_) if foreign => There::Hidden,
-        Ok(()) => There::Instead("the log of auditd is read"),
-        Err(_) => told,
+fn log() -> Log {
+    match audit_log::look(audit_log::PATH.as_ref()) {
+        Ok(()) => Log::Readable,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Log::Absent,
+        Err(_) => Log::Closed,
     }
 }
 
@@ -108,19 +102,6 @@ fn is_host() -> bool {
 mod tests {
     use super::*;
     use crate::config::Sources;
-
-    #[test]
-    fn what_the_kernel_audits_is_read_where_it_tells_it_or_its_log_may_be_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("audit.log");
-        let no = || There::No("the agent has it not".into());
-        assert_eq!((heard(no(), false, &log), heard(no(), true, &log)), (no(), no()));
-        fs::write(&log, "").unwrap();
-        assert!(matches!(heard(no(), false, &log), There::Instead(_)));
-        assert_eq!(heard(no(), true, &log), There::Hidden, "this is another user");
-        assert_eq!(heard(There::Hidden, false, &log), There::Hidden);
-        assert_eq!(heard(There::Yes, false, &folder.path().join("none")), There::Yes);
-    }
 
     #[test]
     fn ping_is_wanted_by_actions_and_for_the_latency_of_peers() {
